@@ -1,13 +1,13 @@
 /**
  * From a request that lists, by LIST or by `GET …?list=true` as Vault's clients may also ask, to the route with the method
- * LIST. The router knows no LIST, so such a request has another method while it is routed.
+ * LIST. Node's parser knows no LIST, so such a request has another method until it is routed.
  */
 import type { IncomingMessage } from 'node:http'
 import { parseBoolean } from '../lib/boolean.ts'
 import { dialectOf } from './dialect.ts'
 import { HttpRefusal } from './errors.ts'
 import { listAlias, type ListMethod } from './list-method.ts'
-import { decodePath, pathOf } from './request-path.ts'
+import { pathOf } from './request-path.ts'
 import type { Route } from './route.ts'
 import type { RouteTable } from './route-table.ts'
 import { Search } from './search.ts'
@@ -38,7 +38,7 @@ export class ListRequests {
   constructor(table: RouteTable, method: ListMethod) {
     this.#table = table
     this.#method = method
-    this.#served = table.entries.some(({ route }) => route.method === 'LIST')
+    this.#served = table.routes.some(({ method }) => method === 'LIST')
   }
 
   /** Before it is routed: changes its method if need be, and returns `url`. */
@@ -68,7 +68,7 @@ export class ListRequests {
     const asked = asksForList(url)
     if (asked === false) return false
     try {
-      const methods = this.#table.methodsOf(decodePath(pathOf(url)), dialectOf(request.headers))
+      const methods = this.#table.methodsOf(pathOf(url), dialectOf(request.headers))
       return methods.includes('LIST') && asked
     } catch {
       // The router refuses a path that cannot be decoded.

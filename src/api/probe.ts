@@ -10,11 +10,12 @@ import type { Dispatcher } from '../rpc/dispatch.ts'
 import type { AnyAgentMethod, AnyPeerMethod, Method } from '../rpc/method.ts'
 import type { Services } from '../rpc/services.ts'
 import type { BodyReader } from './body.ts'
+import { dialects } from './dialect.ts'
 import { asksForList } from './list-requests.ts'
 import { Exchange } from './request.ts'
-import { decodePath, pathOf } from './request-path.ts'
+import { pathOf } from './request-path.ts'
 import type { Route } from './route.ts'
-import { byPrecedence } from './route-table.ts'
+import { RouteTable, type Found } from './route-table.ts'
 
 export type ProbedRequest = {
   readonly method: string
@@ -54,7 +55,7 @@ export async function probe(
   request: ProbedRequest,
   service: Services['get'],
 ): Promise<Probed> {
-  const { route, parameters } = fittingRoute(routes, request)
+  const { route, parameters } = fittingRoute(new RouteTable(routes), request)
   const ask = (method: AskedMethod, args: unknown): Promise<never> =>
     Promise.reject(new Asked(method, args))
   const exchange = new Exchange(
@@ -104,49 +105,18 @@ const stillClock: Clock = {
 
 async function* emptyStream(): AsyncGenerator<Uint8Array> {}
 
-type Fitting = {
-  readonly route: Route
-  readonly parameters: Readonly<Record<string, string>>
-}
-
 function fittingRoute(
-  routes: readonly Route[],
+  table: RouteTable,
   { method, url }: Pick<ProbedRequest, 'method' | 'url'>,
-): Fitting {
+): Found {
   const path = pathOf(url)
   const isRead = method === 'GET' || method === 'HEAD'
-  const lists = isRead && asksForList(url) === true ? fittingOf(routes, 'LIST', path) : []
-  const [best] = [...lists, ...fittingOf(routes, method, path)]
-  if (best !== undefined) return best
-  throw new MusterError('not_found', `there is no ${`${method} ${path}`.slice(0, shownLengthMax)}`)
-}
-
-/** The first one serves the request. */
-function fittingOf(routes: readonly Route[], method: string, path: string): readonly Fitting[] {
-  const write = ['PUT', 'POST']
-  const isSame = (own: string): boolean =>
-    own === method ||
-    (own === 'GET' && method === 'HEAD') ||
-    (write.includes(own) && write.includes(method))
-  return routes
-    .filter((route) => isSame(route.method))
-    .flatMap((route) => fit(route, path) ?? [])
-    .toSorted((left, right) => byPrecedence(left.route, right.route))
-}
-
-function fit(route: Route, path: string): Fitting | null {
-  const own = route.path.split('/')
-  const given = path.split('/')
-  const tail = own.at(-1) === '*'
-  if (tail ? given.length < own.length : given.length !== own.length) return null
-  const parameters: Record<string, string> = {}
-  for (const [at, segment] of own.entries()) {
-    if (segment === '*') break
-    const text = decodePath(given[at] ?? '')
-    if (segment.startsWith(':')) {
-      if (text === '') return null
-      parameters[segment.slice(1)] = text
-    } else if (segment !== text) return null
+  const methods = isRead && asksForList(url) === true ? ['LIST', method] : [method]
+  for (const dialect of dialects) {
+    for (const one of methods) {
+      const found = table.find(one, path, dialect)
+      if (found !== null) return found
+    }
   }
-  return { route, parameters }
+  throw new MusterError('not_found', `there is no ${`${method} ${path}`.slice(0, shownLengthMax)}`)
 }

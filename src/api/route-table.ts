@@ -1,86 +1,166 @@
-/** All routes, each with the HTTP methods it serves, and for a path that has other methods: which. */
+/**
+ * All routes: which of them serves a request, and for a path that has other methods, which. The tree has a node for each segment of their
+ * paths, so finding one costs as much as its path has segments, however many routes there are.
+ */
 import { assert } from '../lib/assert.ts'
-import { dialectOf, type Dialect } from './dialect.ts'
-import type { RequestHeaders } from './headers.ts'
+import type { Dialect } from './dialect.ts'
+import { decodePath } from './request-path.ts'
 import type { Route } from './route.ts'
 
-export type RouteEntry = { readonly route: Route; readonly methods: readonly string[] }
-
-type Pattern = {
-  readonly expression: RegExp
-  readonly methods: readonly string[]
-  /** null: every request's. */
-  readonly dialect: Dialect | null
+export type Found = {
+  readonly route: Route
+  /** Percent-decoded, by their names. */
+  readonly parameters: Readonly<Record<string, string>>
 }
 
-/** How the router chooses between routes of one path: one with the request's dialect, else one without any. */
-export const byDialect = {
-  name: 'dialect',
-  storage<Handler>() {
-    const handlers = new Map<unknown, Handler>()
-    return {
-      get: (dialect: unknown) => handlers.get(dialect) ?? null,
-      set: (dialect: unknown, handler: Handler) => void handlers.set(dialect, handler),
-    }
-  },
-  validate: () => {},
-  deriveConstraint: ({ headers }: { readonly headers: RequestHeaders }) => dialectOf(headers),
+type End = {
+  readonly route: Route
+  /** Where in the path its parameters are. */
+  readonly names: readonly (readonly [at: number, name: string])[]
 }
+
+type Ends = Map<string, readonly End[]>
+
+type Node = {
+  readonly written: Map<string, Node>
+  /** Any segment that is not empty. */
+  parameter: Node | null
+  /** Of routes that end here, by method. */
+  readonly ends: Ends
+  /** Of those that go on with `*`. */
+  readonly open: Ends
+}
+
+function newNode(): Node {
+  return { written: new Map(), parameter: null, ends: new Map(), open: new Map() }
+}
+
+export const noParameters: Found['parameters'] = Object.freeze({})
 
 export class RouteTable {
-  readonly entries: readonly RouteEntry[]
-  readonly #patterns: readonly Pattern[]
-  readonly #routes: ReadonlySet<Route>
+  readonly routes: readonly Route[]
+  readonly #root = newNode()
+  readonly #known: ReadonlySet<Route>
 
   /** Asserts that no two routes serve the same method and path in the same dialect. */
   constructor(routes: readonly Route[]) {
-    const seen = new Set<string>()
-    this.#routes = new Set(routes)
-    this.entries = routes.map((route) => ({ route, methods: methodsServed(route) }))
-    for (const { route, methods } of this.entries) {
-      for (const method of methods) {
-        const served = [...(route.dialect === undefined ? [] : [route.dialect]), method, route.path]
-        const text = served.join(' ')
-        assert(!seen.has(text), `two routes serve ${text}`)
-        seen.add(text)
-      }
-    }
-    this.#patterns = this.entries.map(({ route, methods }) => ({
-      expression: expressionOf(route.path),
-      methods,
-      dialect: route.dialect ?? null,
-    }))
+    this.routes = routes
+    this.#known = new Set(routes)
+    for (const route of routes) this.#add(route)
   }
 
   /** False for what stands in where there is no route. */
   has(route: Route): boolean {
-    return this.#routes.has(route)
+    return this.#known.has(route)
   }
 
-  /**
-   * Sorted methods of every route of a dialect that a decoded path fits; empty when there is none. Walks all routes: for
-   * refusals.
-   */
-  methodsOf(path: string, asked: Dialect): readonly string[] {
-    const fitting = this.#patterns.filter(
-      ({ expression, dialect }) => (dialect === null || dialect === asked) && expression.test(path),
+  /** `path`: as it was sent. Null: there is none. Throws `invalid_argument` for a path that cannot be decoded. */
+  find(method: string, path: string, dialect: Dialect): Found | null {
+    const segments = segmentsOf(path)
+    const end = endBelow(this.#root, segments, 0, method, dialect)
+    return end === null ? null : { route: end.route, parameters: parametersOf(end, segments) }
+  }
+
+  /** Sorted methods of every route of a dialect that a path, as it was sent, fits; empty when there is none. */
+  methodsOf(path: string, dialect: Dialect): readonly string[] {
+    const methods = new Set<string>()
+    const segments = segmentsOf(path)
+    collectBelow(this.#root, segments, 0, (ends) => {
+      for (const [method, found] of ends) {
+        if (endFor(found, dialect) !== null) methods.add(method)
+      }
+    })
+    return [...methods].sort()
+  }
+
+  #add(route: Route): void {
+    let node = this.#root
+    const segments = route.path.split('/')
+    const isOpen = segments.at(-1) === '*'
+    for (const segment of isOpen ? segments.slice(0, -1) : segments) {
+      node = segment.startsWith(':') ? (node.parameter ??= newNode()) : writtenBelow(node, segment)
+    }
+    const ends = isOpen ? node.open : node.ends
+    const names = segments.flatMap((segment, at) =>
+      segment.startsWith(':') ? [[at, segment.slice(1)] as const] : [],
     )
-    return [...new Set(fitting.flatMap(({ methods }) => methods))].sort()
+    for (const method of methodsServed(route)) {
+      const others = ends.get(method) ?? []
+      const isTaken = others.some((other) => other.route.dialect === route.dialect)
+      const served = [...(route.dialect === undefined ? [] : [route.dialect]), method, route.path]
+      assert(!isTaken, `two routes serve ${served.join(' ')}`)
+      ends.set(method, [...others, { route, names }])
+    }
   }
 }
 
-/**
- * Of two routes that fit a path the first one serves it: where their paths begin to differ, a segment that is written out goes
- * before a parameter, and a parameter before `*`.
- */
-export function byPrecedence(left: Route, right: Route): number {
-  const [one, other] = [left.path.split('/'), right.path.split('/')]
-  const at = one.findIndex((segment, at) => openness(segment) !== openness(other[at] ?? ''))
-  return at < 0 ? 0 : openness(one[at] ?? '') - openness(other[at] ?? '')
+function writtenBelow(node: Node, segment: string): Node {
+  let below = node.written.get(segment)
+  if (below === undefined) {
+    below = newNode()
+    node.written.set(segment, below)
+  }
+  return below
 }
 
-function openness(segment: string): number {
-  return segment === '*' ? 2 : segment.startsWith(':') ? 1 : 0
+function segmentsOf(path: string): readonly string[] {
+  const segments = path.split('/')
+  return path.includes('%') ? segments.map(decodePath) : segments
+}
+
+/** A segment that is written out goes before a parameter, and a parameter before `*`. */
+function endBelow(
+  node: Node,
+  segments: readonly string[],
+  at: number,
+  method: string,
+  dialect: Dialect,
+): End | null {
+  const segment = segments[at]
+  if (segment === undefined) return endFor(node.ends.get(method), dialect)
+  const written = node.written.get(segment)
+  if (written !== undefined) {
+    const end = endBelow(written, segments, at + 1, method, dialect)
+    if (end !== null) return end
+  }
+  if (node.parameter !== null && segment !== '') {
+    const end = endBelow(node.parameter, segments, at + 1, method, dialect)
+    if (end !== null) return end
+  }
+  return endFor(node.open.get(method), dialect)
+}
+
+function collectBelow(
+  node: Node,
+  segments: readonly string[],
+  at: number,
+  take: (ends: Ends) => void,
+): void {
+  const segment = segments[at]
+  if (segment === undefined) {
+    take(node.ends)
+    return
+  }
+  take(node.open)
+  const written = node.written.get(segment)
+  if (written !== undefined) collectBelow(written, segments, at + 1, take)
+  if (node.parameter !== null && segment !== '') {
+    collectBelow(node.parameter, segments, at + 1, take)
+  }
+}
+
+/** One with the request's dialect, else one without any. */
+function endFor(ends: readonly End[] | undefined, asked: Dialect): End | null {
+  if (ends === undefined) return null
+  const own = ends.find(({ route }) => route.dialect === asked)
+  return own ?? ends.find(({ route }) => route.dialect === undefined) ?? null
+}
+
+function parametersOf({ names }: End, segments: readonly string[]): Found['parameters'] {
+  if (names.length === 0) return noParameters
+  const parameters: Record<string, string> = {}
+  for (const [at, name] of names) parameters[name] = segments[at] ?? ''
+  return parameters
 }
 
 export function methodsServed(route: Route): readonly string[] {
@@ -94,19 +174,4 @@ export function methodsServed(route: Route): readonly string[] {
     default:
       return [route.method]
   }
-}
-
-/** Linear to match: a segment stops at a slash, and only the end may take more. */
-function expressionOf(path: string): RegExp {
-  const source = path
-    .split('/')
-    .map((segment) =>
-      segment === '*'
-        ? '.*'
-        : segment.startsWith(':')
-          ? '[^/]+'
-          : segment.replaceAll(/[^\w-]/g, '\\$&'),
-    )
-    .join('/')
-  return new RegExp(`^${source}$`, 's')
 }

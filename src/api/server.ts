@@ -1,6 +1,6 @@
 /**
- * The HTTP server: one Fastify app behind any number of listeners. Fastify routes; this file owns the sockets, admits
- * requests within bounds, runs the route and stops in order. The routes come from the domains.
+ * The HTTP server: one Fastify app behind any number of listeners. This file owns the sockets, admits requests within bounds, runs the
+ * route and stops in order. The routes come from the domains.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -19,7 +19,7 @@ import { type Admission, Browsers, type BrowserSettings, noBrowserSettings } fro
 import { clientOf } from '../lib/client-address.ts'
 import { ClientLimits, type ClientLimitSettings, noClientLimits } from './client-limits.ts'
 import { Connections } from './connections.ts'
-import { speak } from './dialect.ts'
+import { dialectOf, speak } from './dialect.ts'
 import { isServerFailure } from './errors.ts'
 import { filteredHeader, type HeaderPrefix, replyHeaderNames } from './headers.ts'
 import { defaultHttpLimits, type HttpLimits } from './http-limits.ts'
@@ -41,7 +41,7 @@ import { logRequest } from './request-log.ts'
 import { Exchange, type ExchangeContext } from './request.ts'
 import { pathOf, withoutTrailingSlash } from './request-path.ts'
 import type { Route } from './route.ts'
-import { byDialect, RouteTable } from './route-table.ts'
+import { noParameters, RouteTable, type Found } from './route-table.ts'
 import { brokenPath, unknownRoute } from './stand-in-routes.ts'
 import { websocketPathsOf } from './websocket-paths.ts'
 import { asksForWebSocket, WebSockets } from './websockets.ts'
@@ -240,43 +240,42 @@ export class HttpServer {
       genReqId: (request: IncomingMessage) => this.#ids.of(request),
       rewriteUrl: (request) =>
         this.#lists.begin(request, withoutTrailingSlash(originForm(request.url ?? '/'))),
-      routerOptions: {
-        maxParamLength: this.#limits.headBytesMax,
-        constraints: { dialect: byDialect },
-        // The query string is read by `search.ts`, when a route asks.
-        querystringParser: () => noQuery,
-      },
+      // The query string is read by `search.ts`, when a route asks.
+      routerOptions: { querystringParser: () => noQuery },
       frameworkErrors: (_error, request, reply) => {
-        this.#serve(brokenPath, request, reply)
+        this.#serve(brokenPath, noParameters, request, reply)
       },
     })
-    // Every request leaves Fastify's path here, before bodies and content types: it routes, the engine answers.
-    app.addHook('onRequest', (request, reply, done) => {
-      const { route } = request.routeOptions.config
-      if (route !== undefined) this.#serve(route, request, reply)
-      else if (request.is404) this.#serve(this.#unknown, request, reply)
-      else done()
-    })
+    // Every request leaves Fastify's path here, before bodies and content types.
+    app.addHook('onRequest', (request, reply) => this.#route(request, reply))
     app.addHttpMethod(listAlias)
-    for (const { route, methods } of this.#table.entries) {
-      app.route({
-        method: methods.map((method) => (method === 'LIST' ? listAlias : method)),
-        url: route.path,
-        config: { route },
-        handler: neverReached,
-        ...(route.dialect !== undefined && { constraints: { dialect: route.dialect } }),
-      })
-    }
+    app.all('*', neverReached)
     return app
   }
 
+  #route(request: FastifyRequest, reply: FastifyReply): void {
+    const { method = 'GET', url = '/', headers } = request.raw
+    const sought = method === listAlias ? 'LIST' : method
+    let found: Found | null
+    try {
+      found = this.#table.find(sought, pathOf(url), dialectOf(headers))
+    } catch {
+      found = { route: brokenPath, parameters: noParameters }
+    }
+    this.#serve(found?.route ?? this.#unknown, found?.parameters ?? noParameters, request, reply)
+  }
+
   /** Fastify's request and reply end here: what waits for a change keeps neither. */
-  #serve(route: Route, request: FastifyRequest, reply: FastifyReply): void {
+  #serve(
+    route: Route,
+    parameters: Found['parameters'],
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): void {
     reply.hijack()
     const { raw, id, originalUrl } = request
     const served = raw.method === listAlias ? (this.#lists.end(raw, route) ?? this.#unknown) : route
     const response = reply.raw
-    const parameters = request.params as Readonly<Record<string, string | undefined>>
     const exchange = new Exchange(this.#context, served, raw, response, parameters, id)
     this.#arrived += 1
     const number = this.#arrived
@@ -429,12 +428,6 @@ export class HttpServer {
     const unread = !request.complete && !request.readableEnded && announcesBody(request)
     if (unread || this.#stopping) response.setHeader('Connection', 'close')
     return unread
-  }
-}
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    route?: Route
   }
 }
 

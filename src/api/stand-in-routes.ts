@@ -16,7 +16,7 @@ export const brokenPath: Route = {
   headDecides: true,
   anyRegion: true,
   handle() {
-    throw new HttpRefusal(400, 'the path has a broken percent escape or a part that is too long')
+    throw new HttpRefusal(400, 'the path has a broken percent escape')
   },
 }
 
@@ -30,7 +30,7 @@ export function unknownRoute(table: RouteTable): Route {
     anyRegion: true,
     handle(request) {
       const path = decodePath(request.path)
-      const allowed = table.methodsOf(path, request.dialect)
+      const allowed = table.methodsOf(request.path, request.dialect)
       if (allowed.length === 0) {
         const area = outOfScope(path)
         return area === null ? notFound(path) : notServed(area)

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { probe } from '../../src/api/probe.ts'
 import type { Route } from '../../src/api/route.ts'
+import { RouteTable } from '../../src/api/route-table.ts'
 import { apiFake } from '../support/api-fake.ts'
 import fc from '../support/fast-check.ts'
 
@@ -49,6 +50,21 @@ t.test('a segment goes before a parameter, and a parameter before a tail', async
   for (const [path, expected] of rows) t.equal(await served(mounts, path), expected, path)
   t.equal(await served(mounts, '/v1/auth/token/config', 'PUT'), 'PUT /v1/auth/token/config')
   t.equal(await served(mounts, '/v1/auth/token/lookup', 'PUT'), 405)
+})
+
+t.test('segments are decoded one by one', (t) => {
+  const table = new RouteTable([...mounts, named('/v1/node/:id/drain', 'PUT')])
+  const idOf = (path: string) => table.find('POST', path, 'nomad')?.parameters['id']
+  t.equal(idOf('/v1/node/a%2Fb/drain'), 'a/b', 'a slash that is written out ends no segment')
+  t.equal(idOf('/v1/n%6fde/%C3%BC%25/dra%69n'), '\u00fc%')
+  t.equal(idOf('/v1/node/__proto__/drain'), '__proto__')
+  t.equal(idOf('/v1/node//drain'), undefined, 'a parameter is not empty')
+  t.equal(idOf('/v1/node/a/drain/'), undefined)
+  t.throws(() => table.find('GET', '/v1/auth/%zz', 'nomad'), { code: 'invalid_argument' })
+  t.throws(() => table.methodsOf('/v1/auth/%ff', 'nomad'), { code: 'invalid_argument' })
+  t.same(table.methodsOf('/v1/node/a%2Fb/drain', 'nomad'), ['POST', 'PUT'])
+  t.same(table.methodsOf('/v1/auth/token/names', 'nomad'), ['GET', 'HEAD', 'LIST'])
+  t.end()
 })
 
 const segment = fc.constantFrom('a', 'b')
