@@ -3,7 +3,7 @@
  */
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
-import { Decode, Default } from 'typebox/value'
+import { DecodeUnsafe, Default } from 'typebox/value'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { LogLevel } from '../lib/log.ts'
 import { wildcards } from '../lib/host-port.ts'
@@ -145,7 +145,8 @@ export function checkConfig(tree: ConfigNode, base: ConfigBase = {}): AgentConfi
   const problems: Problem[] = []
   const given = checkTree(fileSchema, tree, problems)
   if (problems.length === 0) {
-    const file = Decode(fileSchema, Default(fileSchema, given))
+    // It satisfies the schema: what else `Decode` does is 30 ms of a start, and changes nothing.
+    const file = DecodeUnsafe({}, fileSchema, Default(fileSchema, given)) as ConfigFile
     const complain = (key: string, text: string): void => {
       problems.push({ key, source: sourceOf(tree, key), text })
     }

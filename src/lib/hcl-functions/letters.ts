@@ -1,7 +1,8 @@
 /** Texts as the letters that people see: `é` is one, also where it is written with two code points. */
 import type { HclCall } from './call.ts'
 
-const segmenter = new Intl.Segmenter('und', { granularity: 'grapheme' })
+/** Made when it is first needed: it reads tables for 10 ms. */
+let segmenter: Intl.Segmenter | null = null
 
 /** Grapheme clusters. Each is a step, because to find them takes as long. */
 export function lettersOf(text: string, call: HclCall): readonly string[] {
@@ -10,6 +11,7 @@ export function lettersOf(text: string, call: HclCall): readonly string[] {
     return Array.from(text)
   }
   call.spend(text.length)
+  segmenter ??= new Intl.Segmenter('und', { granularity: 'grapheme' })
   return Array.from(segmenter.segment(text), ({ segment }) => segment)
 }
 
