@@ -7,14 +7,18 @@ type OnError = (error: unknown, kind: 'uncaughtException') => void
 let hasRoot = false
 
 export class Domain {
-  readonly onerror: OnError
+  readonly #report: OnError
 
-  constructor(onerror: OnError) {
-    this.onerror = onerror
+  constructor(report: OnError) {
+    this.#report = report
     if (hasRoot) return
     // The first one is the whole file's. Rejections that nobody handles end here too.
     hasRoot = true
-    process.on('uncaughtException', (error) => onerror(error, 'uncaughtException'))
+    process.on('uncaughtException', (error) => report(error, 'uncaughtException'))
+  }
+
+  get onerror(): OnError {
+    return this.#report
   }
 
   destroy(): void {}
