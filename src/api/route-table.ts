@@ -23,7 +23,7 @@ type Ends = Map<string, readonly End[]>
 
 type Node = {
   readonly written: Map<string, Node>
-  /** Any segment that is not empty. */
+  /** Any segment, also an empty one: the route says what is missing. */
   parameter: Node | null
   /** Of routes that end here, by method. */
   readonly ends: Ends
@@ -123,7 +123,7 @@ function endBelow(
     const end = endBelow(written, segments, at + 1, method, dialect)
     if (end !== null) return end
   }
-  if (node.parameter !== null && segment !== '') {
+  if (node.parameter !== null) {
     const end = endBelow(node.parameter, segments, at + 1, method, dialect)
     if (end !== null) return end
   }
@@ -144,7 +144,7 @@ function collectBelow(
   take(node.open)
   const written = node.written.get(segment)
   if (written !== undefined) collectBelow(written, segments, at + 1, take)
-  if (node.parameter !== null && segment !== '') {
+  if (node.parameter !== null) {
     collectBelow(node.parameter, segments, at + 1, take)
   }
 }
