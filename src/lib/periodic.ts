@@ -62,7 +62,8 @@ class Periodic implements Running {
       this.#woken = false
       const pauseMs = await this.#round()
       const gap = gapMs?.() ?? 0
-      if (gap >= 1) await delay(clock, gap, signal)
+      // A shorter one is none beside the pause, but rounds without a pause leave others their turn.
+      if (gap >= 1 || (gap > 0 && this.#woken)) await delay(clock, gap, signal)
       if (!this.#woken) await this.#pause.wait(pauseMs, signal)
     }
   }
