@@ -68,8 +68,8 @@ export class ListRequests {
     const asked = asksForList(url)
     if (asked === false) return false
     try {
-      const methods = this.#table.methodsOf(pathOf(url), dialectOf(request.headers))
-      return methods.includes('LIST') && asked
+      const found = this.#table.find('LIST', pathOf(url), dialectOf(request.headers))
+      return found !== null && asked
     } catch {
       // The router refuses a path that cannot be decoded.
       return false
