@@ -243,35 +243,30 @@ export class HttpServer {
       // The query string is read by `search.ts`, when a route asks.
       routerOptions: { querystringParser: () => noQuery },
       frameworkErrors: (_error, request, reply) => {
-        this.#serve(brokenPath, noParameters, request, reply)
+        this.#serve({ route: brokenPath, parameters: noParameters }, request, reply)
       },
     })
     // Every request leaves Fastify's path here, before bodies and content types.
-    app.addHook('onRequest', (request, reply) => this.#route(request, reply))
+    app.addHook('onRequest', (request, reply) => {
+      this.#serve(this.#found(request.raw), request, reply)
+    })
     app.addHttpMethod(listAlias)
     app.all('*', neverReached)
     return app
   }
 
-  #route(request: FastifyRequest, reply: FastifyReply): void {
-    const { method = 'GET', url = '/', headers } = request.raw
+  #found({ method = 'GET', url = '/', headers }: IncomingMessage): Found {
     const sought = method === listAlias ? 'LIST' : method
-    let found: Found | null
     try {
-      found = this.#table.find(sought, pathOf(url), dialectOf(headers))
+      const found = this.#table.find(sought, pathOf(url), dialectOf(headers))
+      return found ?? { route: this.#unknown, parameters: noParameters }
     } catch {
-      found = { route: brokenPath, parameters: noParameters }
+      return { route: brokenPath, parameters: noParameters }
     }
-    this.#serve(found?.route ?? this.#unknown, found?.parameters ?? noParameters, request, reply)
   }
 
   /** Fastify's request and reply end here: what waits for a change keeps neither. */
-  #serve(
-    route: Route,
-    parameters: Found['parameters'],
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): void {
+  #serve({ route, parameters }: Found, request: FastifyRequest, reply: FastifyReply): void {
     reply.hijack()
     const { raw, id, originalUrl } = request
     const served = raw.method === listAlias ? (this.#lists.end(raw, route) ?? this.#unknown) : route
