@@ -15,7 +15,7 @@ import { asksForList } from './list-requests.ts'
 import { Exchange } from './request.ts'
 import { pathOf } from './request-path.ts'
 import type { Route } from './route.ts'
-import { RouteTable, type Found } from './route-table.ts'
+import type { Found, RouteTable } from './route-table.ts'
 
 export type ProbedRequest = {
   readonly method: string
@@ -51,11 +51,11 @@ class Asked extends Error {
  * no question.
  */
 export async function probe(
-  routes: readonly Route[],
+  table: RouteTable,
   request: ProbedRequest,
   service: Services['get'],
 ): Promise<Probed> {
-  const { route, parameters } = fittingRoute(new RouteTable(routes), request)
+  const { route, parameters } = fittingRoute(table, request)
   const ask = (method: AskedMethod, args: unknown): Promise<never> =>
     Promise.reject(new Asked(method, args))
   const exchange = new Exchange(

@@ -113,7 +113,7 @@ t.test('whatever routes there are; an explanation finds the same one', async () 
           const { statusCode, body } = await http.app.inject({ url })
           const found = statusCode === 200 ? body : 404
           const request = { method: 'GET', url, body: new Uint8Array() }
-          const probed = await probe(routes, request, () => {
+          const probed = await probe(new RouteTable(routes), request, () => {
             throw new Error('no services')
           }).catch(() => null)
           const explained = probed === null ? 404 : `GET ${probed.route.path}`

@@ -4,6 +4,7 @@
  */
 import { probe, type Probed } from '../../api/probe.ts'
 import type { ApiReply, ApiRequest, DescribedRoute, Route } from '../../api/route.ts'
+import { RouteTable } from '../../api/route-table.ts'
 import { blocking, ok, optionally, text } from '../../api/shape.ts'
 import { codeOf, MusterError } from '../../lib/errors.ts'
 import { serviceKey } from '../../rpc/services.ts'
@@ -129,15 +130,16 @@ async function probed(
   { method, url, body }: Wanted,
   service: ApiRequest['service'],
 ): Promise<Probed & { readonly isExample: boolean }> {
+  const table = new RouteTable(routes)
   try {
-    const found = await probe(routes, { method, url, body: body ?? Buffer.alloc(0) }, service)
+    const found = await probe(table, { method, url, body: body ?? Buffer.alloc(0) }, service)
     return { ...found, isExample: false }
   } catch (error) {
     if (body !== null || codeOf(error) !== 'invalid_argument') throw error
     for (const example of exampleBodies) {
       const bytes = Buffer.from(JSON.stringify(example))
       try {
-        return { ...(await probe(routes, { method, url, body: bytes }, service)), isExample: true }
+        return { ...(await probe(table, { method, url, body: bytes }, service)), isExample: true }
       } catch (other) {
         if (codeOf(other) !== 'invalid_argument') throw other
       }
