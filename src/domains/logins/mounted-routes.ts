@@ -4,6 +4,7 @@
  */
 import { Type } from 'typebox'
 import { AuthShape, nothingThere } from '../../api/envelope.ts'
+import { decodePath } from '../../api/request-path.ts'
 import type { ApiReply, ApiRequest, DescribedRoute, RouteMethod } from '../../api/route.ts'
 import { methodsServed } from '../../api/route-table.ts'
 import {
@@ -17,7 +18,6 @@ import {
   type Replies,
 } from '../../api/shape.ts'
 import { assert } from '../../lib/assert.ts'
-import { MusterError } from '../../lib/errors.ts'
 import { serviceKey } from '../../rpc/services.ts'
 import type { LoginMethod } from './login-type.ts'
 import type { MountRow, MountType } from './model.ts'
@@ -116,7 +116,7 @@ export const anyMountRoutes: readonly DescribedRoute[] = (
 /** Rejects with 404 without a mount, and where the mount's type has no such path. */
 async function serve(request: ApiRequest, asked: RouteMethod): Promise<ApiReply> {
   const raw = request.path.slice(front.length).replace(/\/+$/, '').split('/')
-  const segments = raw.map(decoded)
+  const segments = raw.map(decodePath)
   const kind = asked === 'GET' || asked === 'LIST' ? 'read' : 'write'
   return request
     .service(loginMounts)
@@ -181,13 +181,4 @@ function notAllowed(fitting: readonly MountedRoute[]): ApiReply {
 
 function full(route: MountedRoute): DescribedRoute {
   return { ...route, handle: () => ({}) }
-}
-
-function decoded(segment: string): string {
-  if (!segment.includes('%')) return segment
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    throw new MusterError('invalid_argument', 'the path has a broken percent escape')
-  }
 }
