@@ -22,8 +22,7 @@ export class EarliestTimer {
     if (deadlineMs >= this.#atMs) return
     this.#timer?.cancel()
     this.#atMs = deadlineMs
-    // Rounded up: a timer of the system that fired a fraction of a millisecond early would find nothing due.
-    const delayMs = Math.max(0, Math.ceil(deadlineMs - this.#clock.monotonicMs()))
+    const delayMs = Math.max(0, deadlineMs - this.#clock.monotonicMs())
     this.#timer = this.#clock.setTimer(Math.min(delayMs, timerMsMax), () => {
       this.#timer = null
       this.#atMs = Infinity

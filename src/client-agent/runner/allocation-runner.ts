@@ -361,7 +361,7 @@ export class AllocationRunner {
     if (due.length === 0) return
     const { clock } = this.#host
     const waitMs = Math.min(timerMsMax, Math.max(0, Math.min(...due) - clock.wallMs()))
-    this.#timer = clock.setTimer(Math.ceil(waitMs), () => this.#lookAgain())
+    this.#timer = clock.setTimer(waitMs, () => this.#lookAgain())
   }
 
   /** Nothing is written where nothing changed. */

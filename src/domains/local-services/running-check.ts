@@ -97,7 +97,7 @@ export class RunningCheck {
   async #lookInTime(probe: ActiveProbe): Promise<ProbeResult | null> {
     const { clock, look } = this.#options
     const timeout = new AbortController()
-    const timer = clock.setTimer(Math.ceil(probe.timeoutMs), () => timeout.abort())
+    const timer = clock.setTimer(probe.timeoutMs, () => timeout.abort())
     try {
       return await look(probe, AbortSignal.any([timeout.signal, this.#abort.signal]))
     } finally {

@@ -37,7 +37,7 @@ export class Quiet<Template extends object> {
     const dueMs = Math.min(waiting.lastMs + Min / nsPerMs, waiting.firstMs + Max / nsPerMs)
     if (nowMs >= dueMs) return true
     waiting.timer?.cancel()
-    const waitMs = Math.min(timerMsMax, Math.ceil(dueMs - nowMs))
+    const waitMs = Math.min(timerMsMax, dueMs - nowMs)
     waiting.timer = this.#clock.setTimer(waitMs, this.#look)
     return false
   }
