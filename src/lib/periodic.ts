@@ -61,9 +61,7 @@ class Periodic implements Running {
     while (!signal.aborted) {
       this.#woken = false
       const pauseMs = await this.#round()
-      const gap = gapMs?.() ?? 0
-      // A shorter one is none beside the pause, but rounds without a pause leave others their turn.
-      if (gap >= 1 || (gap > 0 && this.#woken)) await delay(clock, gap, signal)
+      if (gapMs !== undefined) await delay(clock, gapMs(), signal)
       if (!this.#woken) await this.#pause.wait(pauseMs, signal)
     }
   }
