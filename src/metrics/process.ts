@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../lib/clock.ts'
 import type { Metrics } from './metrics.ts'
 import { latencyBoundsSeconds } from './series.ts'
 
-/** A timer of this length is late by as long as the loop was held up; short enough to meet most of what holds it up. */
+/** A timer of this length is late by as long as the loop was held up: a sample, for the timers of an idle process cost as much as its work. */
 export const lagProbeMs = 250
 
 /** Returns the way to stop measuring. */
