@@ -4,10 +4,10 @@
  * Null reads as absent, an absent body as an empty object; unknown members are ignored. What cannot be taken is 400, and the
  * text names the member and never shows its value, which may be a secret.
  */
-import { isJsonObject } from '../lib/json-object.ts'
 import { parseBoolean } from '../lib/boolean.ts'
 import { parseDurationMs } from '../lib/duration.ts'
 import { MusterError } from '../lib/errors.ts'
+import { isJsonObject } from '../lib/json-object.ts'
 
 /** Items of one list, whichever way it is written. */
 export const listItemsMax = 4_096

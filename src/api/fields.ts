@@ -2,8 +2,8 @@
  * A JSON object from a request, read member by member. Null reads as absent wherever it stands, for clients in Go send a null for
  * every pointer that they left out; unknown members are ignored, a member of the wrong JSON type is 400 and named in the text. Only own members count, so that `__proto__` is a name like any other.
  */
-import { isJsonObject } from '../lib/json-object.ts'
 import { MusterError } from '../lib/errors.ts'
+import { isJsonObject } from '../lib/json-object.ts'
 import { parseDurationMs } from '../lib/duration.ts'
 
 export type FieldsOptions = {

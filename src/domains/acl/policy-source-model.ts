@@ -2,8 +2,8 @@
  * The text of a policy, HCL or JSON, as blocks of one shape that know where they were written: a line of HCL, a path of
  * JSON. What the blocks mean is `policy-model.ts`.
  */
-import { isJsonObject } from '../../lib/json-object.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
+import { isJsonObject } from '../../lib/json-object.ts'
 import { parseHcl, type HclBlock, type HclBody, type HclValue } from '../../lib/hcl.ts'
 
 export const policyBytesMax = 64 * 1024

@@ -1,6 +1,6 @@
 /** What differs between two versions of a job, as Nomad's tools show it: fields, objects, groups and tasks. Pure. */
-import { isJsonObject } from '../../lib/json-object.ts'
 import { isDeepStrictEqual } from 'node:util'
+import { isJsonObject } from '../../lib/json-object.ts'
 import type { JobSpec } from './model.ts'
 
 export type DiffType = 'None' | 'Added' | 'Deleted' | 'Edited'

@@ -2,9 +2,9 @@
  * A job as a client wrote it: any part may be missing. The schemas of the complete job say what there is. As everywhere in the API
  * names are read in any letter case, null is absent, unknown members are ignored and a wrong type is refused.
  */
-import { isJsonObject } from '../../lib/json-object.ts'
 import { Type, type TSchema } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
+import { isJsonObject } from '../../lib/json-object.ts'
 import { Validator } from '../../fsm/validator.ts'
 import { JobSpec } from './model.ts'
 import { memberPath, Problems } from './problem-model.ts'

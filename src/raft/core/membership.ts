@@ -6,8 +6,8 @@
  * Without the first condition two leaders of different terms can each commit a different change whose majorities
  * do not overlap (Ongaro's message to raft-dev, 2015-07-10). `leader.ts` holds both conditions.
  */
-import { isJsonObject } from '../../lib/json-object.ts'
 import { assert } from '../../lib/assert.ts'
+import { isJsonObject } from '../../lib/json-object.ts'
 import type {
   Configuration,
   Entry,
