@@ -6,7 +6,6 @@ import { isDeepStrictEqual } from 'node:util'
 import { Type, type Static } from 'typebox'
 import { Count, record } from '../../fsm/row-schema.ts'
 import { sha256OfParts, uuidOfHash } from '../../lib/hash-uuid.ts'
-import { GroupName } from '../evaluations/model.ts'
 import { block, Flag, map, Whole, Word } from './schema-model.ts'
 
 export const scalingType = 'horizontal'
@@ -27,7 +26,8 @@ export type Scaling = Readonly<Static<typeof Scaling>>
 
 /** A group of the job as it is that has a policy. */
 export const ScaledGroup = record({
-  group: GroupName,
+  /** As the job beside it has it: whether that may be is judged before a job is registered. */
+  group: Word,
   /** Of the entry since which it has one. */
   createIndex: Count,
   /** Of the entry since which the policy is what it is. */
