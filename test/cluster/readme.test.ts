@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { readFile, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { planAgents } from '../../scripts/start/options.ts'
@@ -15,6 +16,7 @@ import { randomInteger, systemRandom } from '../../src/lib/random.ts'
 import { eventually, eventuallyTrue } from '../support/eventually.ts'
 import { HttpClient } from '../support/http-client.ts'
 import { ownProgram } from '../support/server-process.ts'
+import { writtenFolder } from '../support/written-folder.ts'
 
 const printedPort = 4646
 /** Above the ports of most tests that run beside this one, and with the highest listener below those of outgoing connections. */
@@ -22,6 +24,8 @@ const basePorts = { min: 20_000, max: 26_000 }
 const attemptsMax = 3
 /** Five processes, on a busy machine and without a cache of what they compile; `npm start` itself gives up sooner. */
 const startMsMax = 150_000
+/** Of one line; a drain and a fail-over are among them. */
+const lineMsMax = 150_000
 const saysAllIsUp = 'Ctrl-C stops all'
 
 const rootFile = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
@@ -53,7 +57,7 @@ const promises: readonly (readonly [words: string, prints: RegExp])[] = [
 void t.test('every line of the README does what it promises', async (t) => {
   const blocks = commandBlocks(await readFile(rootFile('README.md'), 'utf8'))
   await theCommandsExist(t, blocks[0] ?? [])
-  const folder = t.testdir({ bin: {} })
+  const folder = writtenFolder(t, { bin: {} })
   await symlink(ownProgram, join(folder, 'bin', 'muster'))
   await symlink(rootFile('docs'), join(folder, 'docs'))
   const { base, tips } = await npmStart(t, folder)
@@ -192,12 +196,26 @@ class Here {
     this.#count += 1
     const [out, err] = ['out', 'err'].map((name) => join(this.#folder, `${name}.${this.#count}`))
     this.#shell.stdin?.write(`{ ${line}\n} </dev/null >'${out}' 2>'${err}'; echo $?\n`)
-    const code: unknown = (await this.#codes.next()).value
+    const code = await this.#codeOf(line, async () =>
+      (await Promise.all([out, err].map((file) => readFile(file ?? '', 'utf8')))).join(''),
+    )
     const told = await readFile(err ?? '', 'utf8')
     const wanted = / # (\d{3})$/.exec(line)?.[1] ?? '200'
     const statuses = [...told.matchAll(/^HTTP (\d+)$/gm)].map(([, status]) => status)
     this.#t.same([code, ...statuses], ['0', ...statuses.map(() => wanted)], `${line}\n${told}`)
     return (await readFile(out ?? '', 'utf8')).trim()
+  }
+
+  /** What did not end says so, with what it printed: the shell is stuck then, and the lines after it would wait as well. */
+  async #codeOf(line: string, printed: () => Promise<string>): Promise<unknown> {
+    const patience = new AbortController()
+    const late = delay(lineMsMax, null, { signal: patience.signal }).catch(() => null)
+    const ended = await Promise.race([this.#codes.next(), late])
+    patience.abort()
+    if (ended !== null) return ended.value
+    throw new Error(
+      `${line}\ndid not end within ${lineMsMax / 1000} s and printed:\n${await printed()}`,
+    )
   }
 
   /** A stream, which a person ends with Ctrl-C. */

@@ -24,6 +24,7 @@ import { startCluster, type Cluster } from '../support/cluster.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import type { Reply } from '../support/http-client.ts'
 import { knock } from '../support/rpc-tls.ts'
+import { writtenFolder } from '../support/written-folder.ts'
 
 const key = Buffer.alloc(32, 7).toString('base64')
 const secret = 'a-secret-of-the-operator-0123456789abcdef'
@@ -65,7 +66,7 @@ async function startFake(
       version: '0.1.0',
       http: { secure: secure !== null, host: '127.0.0.1', port },
     }),
-    dataFolder: t.testdir({}),
+    dataFolder: writtenFolder(t),
     bindAddress: '127.0.0.1',
     advertiseAddress: '127.0.0.1',
     port: 0,

@@ -10,6 +10,7 @@ import type { Configuration, Entry } from '../../src/raft/core/message.ts'
 import { readStoppedLog } from '../../src/raft/quorum-recovery.ts'
 import { openDurableLog } from '../../src/raft/storage/durable-log.ts'
 import { systemDisk } from '../../src/raft/storage/system-disk.ts'
+import { writtenFolder } from '../support/written-folder.ts'
 
 const self = 'aaaaaaaa-0000-4000-8000-000000000001'
 const other = 'bbbbbbbb-0000-4000-8000-000000000002'
@@ -26,7 +27,7 @@ function clusterAt(address: string): Configuration {
 
 /** The folder of a server that stopped with three entries, of which the first is known to be committed. */
 async function stopped(t: Test, configuration = clusterAt('127.0.0.1:1')): Promise<string> {
-  const folder = join(t.testdir(), 'data')
+  const folder = join(writtenFolder(t), 'data')
   await mkdir(folder)
   await writeFile(join(folder, 'server.json'), `{"version":1,"id":"${self}"}`)
   const { store } = await openDurableLog(await systemDisk(join(folder, 'raft')))
@@ -98,7 +99,7 @@ void t.test('a folder that cannot be taken is left as it is', async (t) => {
 })
 
 void t.test('a server that was never in a cluster has none to recover', async (t) => {
-  const folder = join(t.testdir(), 'data')
+  const folder = join(writtenFolder(t), 'data')
   await mkdir(join(folder, 'raft'), { recursive: true })
   await writeFile(join(folder, 'server.json'), `{"version":1,"id":"${self}"}`)
   await t.rejects(opened(t, folder), { code: 'conflict', message: /never was in a cluster/ })

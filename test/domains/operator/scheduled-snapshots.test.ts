@@ -12,6 +12,7 @@ import {
 import { silentLogger } from '../../../src/lib/log.ts'
 import { eventually } from '../../support/eventually.ts'
 import { manualClock } from '../../support/manual-clock.ts'
+import { writtenFolder } from '../../support/written-folder.ts'
 
 const hourMs = 3_600_000
 /** Half past one. */
@@ -33,7 +34,7 @@ function scheduled(
   t: Test,
   options: Partial<ScheduledSnapshotsOptions> & { readonly retain?: number } = {},
 ) {
-  const folder = join(t.testdir({}), 'snapshots')
+  const folder = join(writtenFolder(t), 'snapshots')
   const clock = manualClock(startMs)
   const errors: string[] = []
   let index = 0

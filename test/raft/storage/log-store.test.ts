@@ -6,6 +6,7 @@ import { systemDisk } from '../../../src/raft/storage/system-disk.ts'
 import { SimDisk } from '../../sim/disk.ts'
 import { logStoreContract } from './contract.ts'
 import { immediateClock, smallLog } from './harness.ts'
+import { writtenFolder } from '../../support/written-folder.ts'
 
 await logStoreContract(t, 'simulated disk', async () => {
   const sim = new SimDisk()
@@ -13,6 +14,6 @@ await logStoreContract(t, 'simulated disk', async () => {
 })
 
 await logStoreContract(t, 'real disk', async (t) => {
-  const folder = path.join(t.testdir(), 'log')
+  const folder = path.join(writtenFolder(t), 'log')
   return { open: async () => openDurableLog(await systemDisk(folder), smallLog) }
 })
