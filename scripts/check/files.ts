@@ -4,10 +4,16 @@
  */
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { TestFile } from './run-files.ts'
+import type { TestProcess } from './run-files.ts'
 
 export type Suite = 'gate' | 'long'
 export type TestKind = 'unit' | 'cluster' | 'cluster-alone'
+export type TestFile = {
+  readonly path: string
+  readonly kind: TestKind
+  /** It may not have a process with other files. */
+  readonly alone: boolean
+}
 
 /**
  * Cluster tests that measure gaps, times or memory, or demand that no write fails and no leader changes: one by one. The others
@@ -97,10 +103,19 @@ function isSoak(path: string): boolean {
 }
 
 const chanceFile = 'test/support/chance.ts'
+/** Who measures the heap of the process, and by whom. */
+const heapFiles = [
+  'test/support/heap.ts',
+  'test/lib/churn-map.test.ts',
+  'test/lib/heap-growth.test.ts',
+]
 
-/** Those of these files that draw from `test/support/chance.ts`, by themselves or by what they import. */
-export function withChance(imports: ReadonlyMap<string, readonly string[]>): ReadonlySet<string> {
-  const found = new Set([chanceFile])
+/** Those of these files that need one of `roots`, by themselves or by what they import, and the roots. */
+export function needing(
+  roots: readonly string[],
+  imports: ReadonlyMap<string, readonly string[]>,
+): ReadonlySet<string> {
+  const found = new Set(roots)
   for (let before = 0; before < found.size;) {
     before = found.size
     for (const [path, imported] of imports) {
@@ -135,7 +150,10 @@ export async function testFiles(
 ): Promise<readonly TestFile[]> {
   const names = await readdir(join(root, 'test'), { recursive: true })
   const sources = names.map((name) => join('test', name)).filter((path) => path.endsWith('.ts'))
-  const chancy = withChance(await importsOf(root, sources))
+  const imports = await importsOf(root, sources)
+  // The stream of draws is the process's: with others before it, a file would draw others.
+  const chancy = needing([chanceFile], imports)
+  const measuring = needing(heapFiles, imports)
   // Every test file belongs to one of the two suites, some to both.
   const belongs = (path: string): boolean =>
     suite === 'gate' ? !isSoak(path) : isSoak(path) || chancy.has(path)
@@ -146,7 +164,15 @@ export async function testFiles(
   return (
     sources
       .filter((path) => path.endsWith('.test.ts') && belongs(path))
-      .map((path) => ({ path, kind: kindOf(path) }))
+      .map((path) => {
+        const kind = kindOf(path)
+        return {
+          path,
+          kind,
+          alone:
+            kind !== 'unit' || chancy.has(path) || measuring.has(path) || longest.includes(path),
+        }
+      })
       .filter(({ kind }) => kinds.includes(kind))
       // Only so many clusters run at a time: begun later, they alone would be left in the end.
       .sort(
@@ -156,4 +182,20 @@ export async function testFiles(
           (a.path < b.path ? -1 : 1),
       )
   )
+}
+
+/** Four at a time; the fewer there are the less waits at the end for the last one. */
+const batchFiles = 12
+
+/** A process each for those that are alone, then one for twelve of the others, neighbours as far as they go. */
+export function processesFor(files: readonly TestFile[]): readonly TestProcess[] {
+  const processes: TestProcess[] = files
+    .filter(({ alone }) => alone)
+    .map(({ path, kind }) => ({ paths: [path], kind }))
+  const others = files.filter(({ alone }) => !alone)
+  for (let at = 0; at < others.length; at += batchFiles) {
+    const paths = others.slice(at, at + batchFiles).map(({ path }) => path)
+    processes.push({ paths, kind: 'unit' })
+  }
+  return processes
 }

@@ -1,19 +1,23 @@
 /**
- * Runs test files, each as a process of its own, several at a time, and puts their TAP together as tap's own runner would. That one gives
- * every process a loader for mocks and for coverage, which are not used here: a third of a second of work for each of
+ * Runs test files, several processes at a time, and puts their TAP together as tap's own runner would. That one gives every file a
+ * process with a loader for mocks and for coverage, which are not used here: a third of a second of work for each of
  * hundreds of files.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
 
-export type TestFile = {
-  readonly path: string
+export type TestProcess = {
+  /** Several run one after another. */
+  readonly paths: readonly string[]
   /** Of one kind no more than `atOnce` run at a time. */
   readonly kind: string
 }
 
-export type FileRun = {
-  readonly file: TestFile
+export type ProcessRun = {
+  readonly process: TestProcess
+  /** `path`, or `5 files from path on`. */
+  readonly name: string
   /** Its block of the whole: its own output indented, then its result line without a number. */
   readonly tap: string
   readonly ok: boolean
@@ -25,7 +29,7 @@ export type FileRun = {
 export type RunOptions = {
   readonly root: string
   readonly env: Readonly<Record<string, string>>
-  /** Of Node.js, before the file. */
+  /** Of Node.js, before the files. */
   readonly nodeArguments?: readonly string[]
   /** Processes at a time, in all. */
   readonly lanes: number
@@ -35,23 +39,24 @@ export type RunOptions = {
   readonly secondsMax: number
 }
 
-/** The last word of a file that ran to its end, and has a test or says why not. */
+const batch = fileURLToPath(new URL('batch.ts', import.meta.url))
+/** The last word of a process that ran to its end, and has a test or says why not. */
 const planned = /^1\.\.(?:[1-9]\d*|0 # skip\b.*)$/im
 /** What a process gets to say which test it was in, after its time. */
 const GRACE_MS = 10_000
-/** Of what one file says; a test that floods its output must not take the gate's memory. */
+/** Of what one process says; a test that floods its output must not take the gate's memory. */
 const OUTPUT_CHARACTERS_MAX = 64 * 1024 * 1024
 
-/** In their order as far as lanes and kinds allow; the results in the order in which the files ended. */
+/** In their order as far as lanes and kinds allow; the results in the order in which the processes ended. */
 export async function runFiles(
-  files: readonly TestFile[],
+  processes: readonly TestProcess[],
   options: RunOptions,
-): Promise<readonly FileRun[]> {
-  const waiting = [...files]
+): Promise<readonly ProcessRun[]> {
+  const waiting = [...processes]
   const running = new Map<string, number>()
-  const runs: FileRun[] = []
+  const runs: ProcessRun[] = []
   const wakers = new Set<() => void>()
-  const take = (): TestFile | undefined => {
+  const take = (): TestProcess | undefined => {
     const at = waiting.findIndex(
       ({ kind }) => (running.get(kind) ?? 0) < (options.atOnce[kind] ?? Infinity),
     )
@@ -59,14 +64,14 @@ export async function runFiles(
   }
   const lane = async (number: number): Promise<void> => {
     while (waiting.length > 0) {
-      const file = take()
-      if (file === undefined) {
+      const next = take()
+      if (next === undefined) {
         await new Promise<void>((resolve) => wakers.add(resolve))
         continue
       }
-      running.set(file.kind, (running.get(file.kind) ?? 0) + 1)
-      runs.push(await runFile(file, number, options))
-      running.set(file.kind, (running.get(file.kind) ?? 0) - 1)
+      running.set(next.kind, (running.get(next.kind) ?? 0) + 1)
+      runs.push(await runProcess(next, number, options))
+      running.set(next.kind, (running.get(next.kind) ?? 0) - 1)
       for (const wake of wakers) wake()
       wakers.clear()
     }
@@ -76,9 +81,15 @@ export async function runFiles(
 }
 
 /** `lane`: test/support/free-ports.ts gives each its own range, by the name that tap's runner has for it. */
-async function runFile(file: TestFile, lane: number, options: RunOptions): Promise<FileRun> {
+async function runProcess(
+  toRun: TestProcess,
+  lane: number,
+  options: RunOptions,
+): Promise<ProcessRun> {
+  const { paths } = toRun
   const startMs = performance.now()
-  const child = spawn(process.execPath, [...(options.nodeArguments ?? []), file.path], {
+  const words = [...(options.nodeArguments ?? []), ...(paths.length > 1 ? [batch] : []), ...paths]
+  const child = spawn(process.execPath, words, {
     cwd: options.root,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
@@ -98,13 +109,14 @@ async function runFile(file: TestFile, lane: number, options: RunOptions): Promi
   const tap = out?.() ?? ''
   const how =
     code !== 0 ? (signal ?? `code ${code}`) : planned.test(tap) ? null : 'without its plan'
-  const ok = how === null
+  const name = paths.length > 1 ? `${paths.length} files from ${paths[0]} on` : (paths[0] ?? '')
   return {
-    file,
-    ok,
+    process: toRun,
+    name,
+    ok: how === null,
     endedMs: startMs + ms,
     errors: errors?.() ?? '',
-    tap: blockOf(file.path, tap, how, ms),
+    tap: blockOf(name, tap, how, ms),
   }
 }
 
@@ -118,18 +130,18 @@ function textOf(stream: NodeJS.ReadableStream): () => string {
 }
 
 /** `failure`: how the process ended, if not well. */
-function blockOf(path: string, tap: string, failure: string | null, ms: number): string {
+function blockOf(name: string, tap: string, failure: string | null, ms: number): string {
   const lines = tap
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('TAP version'))
     .map((line) => `    ${line}`)
-  const result = `${failure === null ? 'ok' : 'not ok'} - ${path} # time=${ms.toFixed(0)}ms`
+  const result = `${failure === null ? 'ok' : 'not ok'} - ${name} # time=${ms.toFixed(0)}ms`
   const why = failure === null ? [] : ['  ---', `  ended: ${failure}`, '  ...']
-  return [`# Subtest: ${path}`, ...lines, result, ...why, ''].join('\n')
+  return [`# Subtest: ${name}`, ...lines, result, ...why, ''].join('\n')
 }
 
 /** One stream of all. */
-export function wholeTap(runs: readonly FileRun[]): string {
+export function wholeTap(runs: readonly ProcessRun[]): string {
   let number = 0
   const blocks = runs.map(({ tap }) =>
     tap.replace(/^(ok|not ok) - /m, (_, result: string) => `${result} ${(number += 1)} - `),

@@ -6,9 +6,9 @@ import { spawn } from 'node:child_process'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { dirname, join, relative } from 'node:path'
-import { testFiles, type Suite, type TestKind } from './files.ts'
+import { processesFor, testFiles, type Suite, type TestKind } from './files.ts'
 import { bundledProgram } from './program.ts'
-import { runFiles, wholeTap, type FileRun } from './run-files.ts'
+import { runFiles, wholeTap, type ProcessRun } from './run-files.ts'
 import { countTap, type Counts } from './tap-count.ts'
 import { bundledPackages } from './bundled-packages.ts'
 import { failuresInTap } from './tap-failures.ts'
@@ -100,11 +100,11 @@ export async function runTests(
   suite: Suite,
   kinds: readonly TestKind[],
 ): Promise<ReadonlyMap<TestKind, StepResult>> {
-  const files = await testFiles(root, suite, kinds)
+  const processes = processesFor(await testFiles(root, suite, kinds))
   const needsProgram = kinds.some((kind) => kind !== 'unit')
   const program = needsProgram ? await bundledProgram(root) : null
   const startMs = performance.now()
-  const runs = await runFiles(files, {
+  const runs = await runFiles(processes, {
     root,
     nodeArguments: await bundledPackages(root),
     env: {
@@ -118,7 +118,7 @@ export async function runTests(
   })
   const results = new Map<TestKind, StepResult>()
   for (const kind of kinds) {
-    const own = runs.filter(({ file }) => file.kind === kind)
+    const own = runs.filter(({ process }) => process.kind === kind)
     const seconds = (Math.max(startMs, ...own.map(({ endedMs }) => endedMs)) - startMs) / 1000
     results.set(kind, { seconds, ...(await resultOf(root, suite, kind, own)) })
   }
@@ -129,7 +129,7 @@ async function resultOf(
   root: string,
   suite: Suite,
   kind: TestKind,
-  runs: readonly FileRun[],
+  runs: readonly ProcessRun[],
 ): Promise<Omit<StepResult, 'seconds'>> {
   if (runs.length === 0) return { counts: { passed: 0, failed: 1 }, text: 'no test file was found' }
   // Kept after the run: a failed test's comments, its seed among them, are in there.
@@ -141,7 +141,7 @@ async function resultOf(
   const bad = runs.filter(({ ok }) => !ok)
   const errors = bad
     .filter(({ errors }) => errors !== '')
-    .map((run) => `${run.file.path} wrote:\n${run.errors}`)
+    .map((run) => `${run.name} wrote:\n${run.errors}`)
   return {
     counts: countTap(tap),
     text: [...errors, `The whole output: ${relative(root, tapFile)}`].join('\n'),

@@ -3,7 +3,7 @@ import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { namedFiles, testFiles, withChance } from '../../scripts/check/files.ts'
+import { namedFiles, needing, processesFor, testFiles } from '../../scripts/check/files.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const kinds = ['unit', 'cluster', 'cluster-alone'] as const
@@ -34,14 +34,34 @@ t.test('clusters are begun first, and of each kind the longest', async (t) => {
 })
 
 t.test('chance is found behind other files', async (t) => {
-  const found = withChance(
+  const found = needing(
+    ['chance'],
     new Map([
       ['a', ['b']],
       ['b', ['c']],
-      ['c', ['test/support/chance.ts']],
+      ['c', ['chance']],
       ['d', ['e']],
       ['e', ['d']],
     ]),
   )
-  t.same([...found].sort(), ['a', 'b', 'c', 'test/support/chance.ts'])
+  t.same([...found].sort(), ['a', 'b', 'c', 'chance'])
 })
+
+t.test(
+  'what draws, measures the heap, is long or has clusters has a process of its own',
+  async (t) => {
+    const files = await testFiles(root, 'gate', kinds)
+    const processes = processesFor(files)
+    t.same(processes.flatMap(({ paths }) => paths).sort(), files.map(({ path }) => path).sort())
+    const alone = new Set(processes.flatMap(({ paths }) => (paths.length === 1 ? paths : [])))
+    for (const path of [
+      'test/sim/sim.test.ts',
+      'test/wire/hostile.test.ts',
+      'test/lib/heap-growth.test.ts',
+      'test/cluster/readme.test.ts',
+    ]) {
+      t.ok(alone.has(path), path)
+    }
+    t.notOk(alone.has('test/scripts/files.test.ts'))
+  },
+)

@@ -13,7 +13,7 @@ const options: RunOptions = { root, env: {}, lanes: 2, atOnce: {}, secondsMax: 6
 
 /** Test files of these contents, by their names, as the runner takes them. */
 function files(folder: string, names: readonly string[], kind = 'unit') {
-  return names.map((name) => ({ path: join(folder, `${name}.mjs`), kind }))
+  return names.map((name) => ({ paths: [join(folder, `${name}.mjs`)], kind }))
 }
 
 t.test('a file passes only if its process says so', async (t) => {
@@ -29,14 +29,14 @@ t.test('a file passes only if its process says so', async (t) => {
   const runs = await runFiles(files(folder, names), options)
   const whole = wholeTap(runs)
   t.same(
-    runs.filter(({ ok }) => ok).map(({ file }) => file.path),
+    runs.filter(({ ok }) => ok).map(({ name }) => name),
     [join(folder, 'good.mjs')],
   )
   t.match(countTap(whole), { failed: 5 })
   const failures = failuresInTap(whole).join('\n')
   t.match(failures, /bad\.mjs > b > one is two \(line 1\)/, 'its own line, and not one of tap')
   for (const name of names.slice(1)) t.match(failures, `${name}.mjs`)
-  const broken = runs.find(({ file }) => file.path.endsWith('broken.mjs'))
+  const broken = runs.find(({ name }) => name.endsWith('broken.mjs'))
   t.match(broken?.errors, /nothing-here/, 'what it wrote beside TAP is kept')
 })
 
@@ -57,7 +57,7 @@ t.test('of a kind no more than its number run at a time, and others go by', asyn
     { ...options, atOnce: { one: 1 } },
   )
   t.equal(runs.length, 3)
-  t.match(runs.at(-1)?.file.path, /b\.mjs$/, 'c went by b, which waited for a')
+  t.match(runs.at(-1)?.name, /b\.mjs$/, 'c went by b, which waited for a')
   t.same(countTap(wholeTap(runs)), { passed: 3, failed: 0 })
 })
 
@@ -78,4 +78,40 @@ t.test('an error that nobody caught fails the file, and is shown', async (t) => 
     t.match(tap, /planted late/)
     t.match(tap, /(thrown|rejected)\.mjs/)
   }
+})
+
+t.test(
+  'files of one process have their own tests, teardowns and folders, and fail by themselves',
+  async (t) => {
+    const folder = t.testdir({
+      'first.mjs': `import t from 'tap'; globalThis.shared = 1; t.teardown(() => (globalThis.shared = 2)); const folder = t.testdir({ a: '' }); t.test('a', async (t) => t.match(folder, /first/)); await 0; t.test('b', async (t) => t.equal(shared, 1))`,
+      'bad.mjs': `import t from 'tap'; t.equal(shared, 2); t.test('c', async (t) => t.equal(1, 2, 'one is two'))`,
+      'empty.mjs': `import 'tap'`,
+      'broken.mjs': `import './nothing-here.mjs'`,
+      'thrown.mjs': `import t from 'tap'; t.test('d', async () => { throw new Error('planted') })`,
+      'last.mjs': `import t from 'tap'; t.test('e', async (t) => t.ok(true))`,
+    })
+    const names = ['first', 'bad', 'empty', 'broken', 'thrown', 'last']
+    const paths = names.map((name) => join(folder, `${name}.mjs`))
+    const [run] = await runFiles([{ paths, kind: 'unit' }], options)
+    t.equal(run?.name, `6 files from ${paths[0]} on`)
+    t.equal(run?.ok, false)
+    const whole = wholeTap(run === undefined ? [] : [run])
+    t.match(countTap(whole), { passed: 4, failed: 4 })
+    const failures = failuresInTap(whole).join('\n')
+    t.match(failures, /bad\.mjs > c > one is two \(line 1\)/)
+    t.match(failures, /empty\.mjs has no test/)
+    t.match(failures, /broken\.mjs > .*nothing-here/)
+    t.match(failures, /thrown\.mjs > d > planted/)
+  },
+)
+
+t.test('a process of several that ends early fails', async (t) => {
+  const folder = t.testdir({
+    'exits.mjs': `import t from 'tap'; t.ok(true); process.exit(0)`,
+    'never.mjs': `import t from 'tap'; t.ok(true)`,
+  })
+  const paths = ['exits', 'never'].map((name) => join(folder, `${name}.mjs`))
+  const [run] = await runFiles([{ paths, kind: 'unit' }], options)
+  t.equal(run?.ok, false)
 })
