@@ -44,7 +44,9 @@ export function bindingOf({ binding }: Pick<Platform, 'binding'>): string {
 const launcher = readFileSync(join(root, 'bin/muster'), 'utf8')
 
 /** Flags of Node.js for every server: those of `bin/muster`, which says why. */
-export const nodeFlags: readonly string[] = found(/--[a-z-]+=\d+/g, 'flags').map(([flag]) => flag)
+export const nodeFlags: readonly string[] = found(/^exec "\$node" ([^"]+)"/gm, 'flags').flatMap(
+  ([, words = '']) => words.split(/[\s\\]+/).filter((word) => word !== ''),
+)
 
 const allocatorMatches = found(/^export (MALLOC_\w+)="\$\{\w+:-(\d+)\}"$/gm, 'allocator')
 
