@@ -1,6 +1,7 @@
 /**
  * All routes: which of them serves a request, and for a path that has other methods, which. The tree has a node for each segment of their
- * paths, so finding one costs as much as its path has segments, however many routes there are.
+ * paths, so finding one costs as much as its path has segments, however many routes there are. Every request is sought: so a path is
+ * walked where it is, and begins below its first two segments.
  */
 import { assert } from '../lib/assert.ts'
 import type { Dialect } from './dialect.ts'
@@ -40,6 +41,8 @@ export const noParameters: Found['parameters'] = Object.freeze({})
 export class RouteTable {
   readonly routes: readonly Route[]
   readonly #root = newNode()
+  /** By the first two segments of paths that have them written out, as in `/v1/kv`. */
+  readonly #heads = new Map<string, Node>()
   readonly #known: ReadonlySet<Route>
 
   /** Asserts that no two routes serve the same method and path in the same dialect. */
@@ -47,6 +50,9 @@ export class RouteTable {
     this.routes = routes
     this.#known = new Set(routes)
     for (const route of routes) this.#add(route)
+    for (const [first, node] of this.#root.written.get('')?.written ?? []) {
+      for (const [second, head] of node.written) this.#heads.set(`/${first}/${second}`, head)
+    }
   }
 
   /** False for what stands in where there is no route. */
@@ -56,9 +62,22 @@ export class RouteTable {
 
   /** `path`: as it was sent. Null: there is none. Throws `invalid_argument` for a path that cannot be decoded. */
   find(method: string, path: string, dialect: Dialect): Found | null {
-    const segments = segmentsOf(path)
-    const end = endBelow(this.#root, segments, 0, method, dialect)
-    return end === null ? null : { route: end.route, parameters: parametersOf(end, segments) }
+    const isEncoded = path.includes('%')
+    // Also what no route has as a segment is to be good.
+    if (isEncoded) decodePath(path)
+    const sought: Sought = { path, isEncoded, method, dialect }
+    const end = this.#endBelowHead(sought) ?? endBelow(this.#root, sought, 0)
+    return end === null ? null : { route: end.route, parameters: parametersOf(end, path) }
+  }
+
+  #endBelowHead(sought: Sought): End | null {
+    const { path } = sought
+    const second = path.indexOf('/', 1)
+    if (second < 0) return null
+    const third = path.indexOf('/', second + 1)
+    const to = third < 0 ? path.length : third
+    const head = this.#heads.get(path.slice(0, to))
+    return head === undefined ? null : endBelow(head, sought, to + 1)
   }
 
   /** Sorted methods of every route of a dialect that a path, as it was sent, fits; empty when there is none. */
@@ -108,24 +127,34 @@ function segmentsOf(path: string): readonly string[] {
   return path.includes('%') ? segments.map(decodePath) : segments
 }
 
-/** A segment that is written out goes before a parameter, and a parameter before `*`. */
-function endBelow(
-  node: Node,
-  segments: readonly string[],
-  at: number,
-  method: string,
-  dialect: Dialect,
-): End | null {
-  const segment = segments[at]
-  if (segment === undefined) return endFor(node.ends.get(method), dialect)
-  const written = node.written.get(segment)
-  if (written !== undefined) {
-    const end = endBelow(written, segments, at + 1, method, dialect)
-    if (end !== null) return end
-  }
-  if (node.parameter !== null) {
-    const end = endBelow(node.parameter, segments, at + 1, method, dialect)
-    if (end !== null) return end
+type Sought = {
+  readonly path: string
+  readonly isEncoded: boolean
+  readonly method: string
+  readonly dialect: Dialect
+}
+
+/**
+ * `from`: where the next segment begins, one past the end of the path if there is none. A segment that is written out goes before a
+ * parameter, and a parameter before `*`.
+ */
+function endBelow(node: Node, sought: Sought, from: number): End | null {
+  const { path, isEncoded, method, dialect } = sought
+  if (from > path.length) return endFor(node.ends.get(method), dialect)
+  const { written, parameter } = node
+  if (written.size > 0 || parameter !== null) {
+    const slash = path.indexOf('/', from)
+    const to = slash < 0 ? path.length : slash
+    const segment = path.slice(from, to)
+    const below = written.get(isEncoded ? decodePath(segment) : segment)
+    if (below !== undefined) {
+      const end = endBelow(below, sought, to + 1)
+      if (end !== null) return end
+    }
+    if (parameter !== null) {
+      const end = endBelow(parameter, sought, to + 1)
+      if (end !== null) return end
+    }
   }
   return endFor(node.open.get(method), dialect)
 }
@@ -152,12 +181,17 @@ function collectBelow(
 /** One with the request's dialect, else one without any. */
 function endFor(ends: readonly End[] | undefined, asked: Dialect): End | null {
   if (ends === undefined) return null
-  const own = ends.find(({ route }) => route.dialect === asked)
-  return own ?? ends.find(({ route }) => route.dialect === undefined) ?? null
+  let found: End | null = null
+  for (const end of ends) {
+    if (end.route.dialect === asked) return end
+    if (end.route.dialect === undefined) found = end
+  }
+  return found
 }
 
-function parametersOf({ names }: End, segments: readonly string[]): Found['parameters'] {
+function parametersOf({ names }: End, path: string): Found['parameters'] {
   if (names.length === 0) return noParameters
+  const segments = segmentsOf(path)
   const parameters: Record<string, string> = {}
   for (const [at, name] of names) parameters[name] = segments[at] ?? ''
   return parameters
