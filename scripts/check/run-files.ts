@@ -35,6 +35,8 @@ export type RunOptions = {
   readonly lanes: number
   /** By kind; a kind that is not named may have all lanes. */
   readonly atOnce: Readonly<Record<string, number>>
+  /** Instead, once nothing of another kind waits. */
+  readonly atOnceLast?: Readonly<Record<string, number>>
   /** A process that has not ended by then ends as a failure. */
   readonly secondsMax: number
 }
@@ -56,10 +58,12 @@ export async function runFiles(
   const running = new Map<string, number>()
   const runs: ProcessRun[] = []
   const wakers = new Set<() => void>()
+  const limitOf = (kind: string): number => {
+    const last = waiting.every((other) => other.kind === kind) ? options.atOnceLast?.[kind] : null
+    return last ?? options.atOnce[kind] ?? Infinity
+  }
   const take = (): TestProcess | undefined => {
-    const at = waiting.findIndex(
-      ({ kind }) => (running.get(kind) ?? 0) < (options.atOnce[kind] ?? Infinity),
-    )
+    const at = waiting.findIndex(({ kind }) => (running.get(kind) ?? 0) < limitOf(kind))
     return at < 0 ? undefined : waiting.splice(at, 1)[0]
   }
   const lane = async (number: number): Promise<void> => {

@@ -61,6 +61,24 @@ t.test('of a kind no more than its number run at a time, and others go by', asyn
   t.same(countTap(wholeTap(runs)), { passed: 3, failed: 0 })
 })
 
+t.test('more of a kind run once nothing else waits', async (t) => {
+  // Each waits until all have begun.
+  const source = `import t from ${tap}
+import { mkdirSync, readdirSync } from 'node:fs'
+mkdirSync(import.meta.filename + '.begun')
+const begun = () => readdirSync(import.meta.dirname).filter((name) => name.endsWith('.begun')).length
+while (begun() < 3) await new Promise((done) => setTimeout(done, 20))
+t.ok(true)`
+  const folder = t.testdir({ 'a.mjs': source, 'b.mjs': source, 'c.mjs': source })
+  const runs = await runFiles(files(folder, ['a', 'b', 'c'], 'one'), {
+    ...options,
+    lanes: 3,
+    atOnce: { one: 1 },
+    atOnceLast: { one: 3 },
+  })
+  t.same(countTap(wholeTap(runs)), { passed: 3, failed: 0 })
+})
+
 t.test('an error that nobody caught fails the file, and is shown', async (t) => {
   const inTest = (line: string) =>
     `import t from 'tap'; t.test('a', async (t) => { ${line}; await new Promise((done) => setTimeout(done, 100)); t.ok(true) })`
