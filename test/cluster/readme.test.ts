@@ -7,11 +7,12 @@ import { once } from 'node:events'
 import { readFile, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { planAgents } from '../../scripts/start/options.ts'
 import { takenPorts } from '../../scripts/start/ports.ts'
+import { within } from '../../src/lib/async.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import { randomInteger, systemRandom } from '../../src/lib/random.ts'
 import { eventually, eventuallyTrue } from '../support/eventually.ts'
 import { HttpClient } from '../support/http-client.ts'
@@ -208,10 +209,7 @@ class Here {
 
   /** What did not end says so, with what it printed: the shell is stuck then, and the lines after it would wait as well. */
   async #codeOf(line: string, printed: () => Promise<string>): Promise<unknown> {
-    const patience = new AbortController()
-    const late = delay(lineMsMax, null, { signal: patience.signal }).catch(() => null)
-    const ended = await Promise.race([this.#codes.next(), late])
-    patience.abort()
+    const ended = await within(this.#codes.next(), systemClock, lineMsMax)
     if (ended !== null) return ended.value
     throw new Error(
       `${line}\ndid not end within ${lineMsMax / 1000} s and printed:\n${await printed()}`,
