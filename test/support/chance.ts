@@ -2,7 +2,7 @@
  * How hard tests with chance try, and where their chance comes from. The gate repeats one seed, so that it fails because of a
  * change and not because of the day; `npm run test:long` (TEST_LONG=1) draws a new one and does more. A test that uses it has the
  * seed in its name or its comments, and FUZZ_SEED repeats a run; `scripts/check/files.ts` lists the file. TEST_LONG_PERCENT has
- * the long part do less, where there is no time for all of it: the first so many of the same.
+ * the long part do less, where there is no time for all of it: the first so many of the same, but no fewer than the gate.
  */
 
 export const long = process.env['TEST_LONG'] === '1'
@@ -19,7 +19,7 @@ export function amount(variable: string, many: Amounts): number {
 }
 
 function wanted(many: Amounts): number {
-  return long ? Math.max(1, Math.ceil(many.long * share)) : many.gate
+  return long ? Math.max(Math.min(many.gate, many.long), Math.ceil(many.long * share)) : many.gate
 }
 
 export type SeedRange = readonly [first: number, last: number]
