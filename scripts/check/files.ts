@@ -4,6 +4,7 @@
  */
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { chunks } from '../../src/lib/chunks.ts'
 import type { TestProcess } from './run-files.ts'
 
 export type Suite = 'gate' | 'long'
@@ -12,7 +13,7 @@ export type TestFile = {
   readonly path: string
   readonly kind: TestKind
   /** It may not have a process with other files. */
-  readonly alone: boolean
+  readonly ownProcess: boolean
 }
 
 /**
@@ -169,7 +170,7 @@ export async function testFiles(
         return {
           path,
           kind,
-          alone:
+          ownProcess:
             kind !== 'unit' || chancy.has(path) || measuring.has(path) || longest.includes(path),
         }
       })
@@ -187,15 +188,12 @@ export async function testFiles(
 /** Four at a time; the fewer there are the less waits at the end for the last one. */
 const batchFiles = 12
 
-/** A process each for those that are alone, then one for twelve of the others, neighbours as far as they go. */
+/** A process each for those that need their own, then one for twelve of the others, neighbours as far as they go. */
 export function processesFor(files: readonly TestFile[]): readonly TestProcess[] {
-  const processes: TestProcess[] = files
-    .filter(({ alone }) => alone)
-    .map(({ path, kind }) => ({ paths: [path], kind }))
-  const others = files.filter(({ alone }) => !alone)
-  for (let at = 0; at < others.length; at += batchFiles) {
-    const paths = others.slice(at, at + batchFiles).map(({ path }) => path)
-    processes.push({ paths, kind: 'unit' })
-  }
-  return processes
+  const apart = files.filter(({ ownProcess }) => ownProcess)
+  const others = files.filter(({ ownProcess }) => !ownProcess).map(({ path }) => path)
+  return [
+    ...apart.map(({ path, kind }) => ({ paths: [path], kind })),
+    ...chunks(others, batchFiles).map((paths) => ({ paths, kind: 'unit' })),
+  ]
 }

@@ -15,7 +15,7 @@ export type TestProcess = {
 }
 
 export type ProcessRun = {
-  readonly process: TestProcess
+  readonly kind: string
   /** `path`, or `5 files from path on`. */
   readonly name: string
   /** Its block of the whole: its own output indented, then its result line without a number. */
@@ -86,11 +86,10 @@ export async function runFiles(
 
 /** `lane`: test/support/free-ports.ts gives each its own range, by the name that tap's runner has for it. */
 async function runProcess(
-  toRun: TestProcess,
+  { paths, kind }: TestProcess,
   lane: number,
   options: RunOptions,
 ): Promise<ProcessRun> {
-  const { paths } = toRun
   const startMs = performance.now()
   const words = [...(options.nodeArguments ?? []), ...(paths.length > 1 ? [batch] : []), ...paths]
   const child = spawn(process.execPath, words, {
@@ -115,7 +114,7 @@ async function runProcess(
     code !== 0 ? (signal ?? `code ${code}`) : planned.test(tap) ? null : 'without its plan'
   const name = paths.length > 1 ? `${paths.length} files from ${paths[0]} on` : (paths[0] ?? '')
   return {
-    process: toRun,
+    kind,
     name,
     ok: how === null,
     endedMs: startMs + ms,

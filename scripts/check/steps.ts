@@ -120,7 +120,7 @@ export async function runTests(
   })
   const results = new Map<TestKind, StepResult>()
   for (const kind of kinds) {
-    const own = runs.filter(({ process }) => process.kind === kind)
+    const own = runs.filter((run) => run.kind === kind)
     const seconds = (Math.max(startMs, ...own.map(({ endedMs }) => endedMs)) - startMs) / 1000
     results.set(kind, { seconds, ...(await resultOf(root, suite, kind, own)) })
   }

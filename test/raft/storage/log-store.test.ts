@@ -4,9 +4,9 @@ import t from 'tap'
 import { openDurableLog } from '../../../src/raft/storage/durable-log.ts'
 import { systemDisk } from '../../../src/raft/storage/system-disk.ts'
 import { SimDisk } from '../../sim/disk.ts'
+import { writtenFolder } from '../../support/written-folder.ts'
 import { logStoreContract } from './contract.ts'
 import { immediateClock, smallLog } from './harness.ts'
-import { writtenFolder } from '../../support/written-folder.ts'
 
 await logStoreContract(t, 'simulated disk', async () => {
   const sim = new SimDisk()
