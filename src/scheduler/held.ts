@@ -1,9 +1,5 @@
 /** What each allocation of a group is to become, where it holds a place, and which of them stay where there are too many. */
-import {
-  isClientTerminal,
-  type AllocationRow,
-  type TaskState,
-} from '../domains/allocations/model.ts'
+import { isClientTerminal, wasCutShort, type AllocationRow } from '../domains/allocations/model.ts'
 import { isCanarying } from '../domains/deployments/model.ts'
 import type { TaskGroup } from '../domains/jobs/model.ts'
 import { indexOfName } from './allocation-names.ts'
@@ -103,7 +99,7 @@ function holdOf(
   }
   switch (row.clientStatus) {
     case 'complete':
-      return isBatch && isCurrent ? held(row, 'done') : null
+      return isBatch && isCurrent && !wasCutShort(row) ? held(row, 'done') : null
     case 'lost':
       return null
     case 'failed': {
@@ -166,17 +162,7 @@ function isTried(rollout: Rollout, group: TaskGroup): boolean {
 /** Of a batch job, stopped: it came to its end all the same, or a drain ended it for good. */
 function hasDoneItsWork(row: AllocationRow): boolean {
   if (row.desiredDescription === reasons.drained) return true
-  return row.clientStatus === 'complete' && row.tasks.length > 0 && row.tasks.every(cameToItsEnd)
-}
-
-/** What accompanies others ends when they do. */
-const endsOfOthers: ReadonlySet<string> = new Set(['Main Tasks Dead', 'Leader Task Dead'])
-
-/** And was not ended from outside. */
-function cameToItsEnd({ state, failed, events }: TaskState): boolean {
-  if (state !== 'dead' || failed) return false
-  const isKilled = events.at(-1)?.type === 'Killed'
-  return !isKilled || events.some(({ type }) => endsOfOthers.has(type))
+  return row.clientStatus === 'complete' && row.tasks.length > 0 && !wasCutShort(row)
 }
 
 /**

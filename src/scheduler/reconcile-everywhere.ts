@@ -1,5 +1,5 @@
 /** As `reconcile`, of jobs that run on every node that they fit: system, and sysbatch, which runs to its end once on each. */
-import { isClientTerminal, type AllocationRow } from '../domains/allocations/model.ts'
+import { isClientTerminal, wasCutShort, type AllocationRow } from '../domains/allocations/model.ts'
 import type { TaskGroup } from '../domains/jobs/model.ts'
 import { allocationName } from './allocation-names.ts'
 import {
@@ -108,5 +108,5 @@ function ofGroup(
 function isOver({ job, keepsFailed }: Input, row: AllocationRow): boolean {
   if (!isOfVersion(row, job) || row.desiredStatus !== 'run') return false
   if (row.clientStatus === 'failed') return keepsFailed || job.spec.Type === 'sysbatch'
-  return row.clientStatus === 'complete' && job.spec.Type === 'sysbatch'
+  return row.clientStatus === 'complete' && job.spec.Type === 'sysbatch' && !wasCutShort(row)
 }

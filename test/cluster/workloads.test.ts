@@ -101,10 +101,16 @@ const clientConfig = {
   plugin: { raw_exec: { config: { enabled: true } } },
 }
 
-async function workers(t: Test, cluster: Cluster, count: number): Promise<readonly ClientAgent[]> {
+async function workers(
+  t: Test,
+  cluster: Cluster,
+  count: number,
+  client: Readonly<Record<string, unknown>> = {},
+): Promise<readonly ClientAgent[]> {
   const agents: ClientAgent[] = []
   for (let at = 1; at <= count; at += 1) {
-    agents.push(await startClientAgent(t, cluster, { name: `c${at}`, config: clientConfig }))
+    const options = { name: `c${at}`, config: clientConfig, client }
+    agents.push(await startClientAgent(t, cluster, options))
   }
   await eventuallyTrue('all nodes are ready', async () => {
     const nodes = (await cluster.http(0).json('GET', '/v1/nodes')) as readonly { Status: string }[]
@@ -125,17 +131,6 @@ async function allocationsOf(http: HttpClient, job: string): Promise<readonly Sh
 
 function isLive({ DesiredStatus, ClientStatus }: Shown): boolean {
   return DesiredStatus === 'run' && ClientStatus === 'running'
-}
-
-async function running(http: HttpClient, job: string, count: number, timeoutMs = 60_000) {
-  return eventually(
-    `${count} allocations of ${job} run`,
-    async () => {
-      const live = (await allocationsOf(http, job)).filter(isLive)
-      return live.length === count ? live : undefined
-    },
-    { timeoutMs },
-  )
 }
 
 /** A folder for the marks of tasks; those that are left when the test fails are killed with it. */
@@ -186,17 +181,17 @@ async function nodeNamed(http: HttpClient, name: string): Promise<string> {
   return nodes.find(({ Name }) => Name === name)?.ID ?? ''
 }
 
-/** Exactly these processes, and each once. */
+/** Exactly these processes, and each once. What the servers say may be older than what the machines run. */
 async function runsJust(t: Test, http: HttpClient, job: string, marks: string, count: number) {
-  const live = await running(http, job, count)
-  await eventuallyTrue('the processes are those of the live allocations', () =>
-    Promise.resolve(
-      aliveIn(marks).toSorted().join() ===
-        live
-          .map(({ ID }) => ID)
-          .toSorted()
-          .join(),
-    ),
+  const live = await eventually(
+    `the processes are those of ${count} live allocations of ${job}`,
+    async () => {
+      const found = (await allocationsOf(http, job)).filter(isLive)
+      const ids = found.map(({ ID }) => ID)
+      const isSame = aliveIn(marks).toSorted().join() === ids.toSorted().join()
+      return isSame && found.length === count ? found : undefined
+    },
+    { timeoutMs: 60_000 },
   )
   const names = new Set(live.map(({ Name }) => Name))
   t.equal(names.size, count, 'of each name there is one')
@@ -305,4 +300,26 @@ void t.test('tasks go on while their agent is killed, and are found again', asyn
   await http.request('DELETE', '/v1/job/web?purge=true')
   await eventuallyTrue('all have ended', () => Promise.resolve(aliveIn(marks).length === 0))
   t.ok(existsSync(marks))
+})
+
+void t.test('what an agent ends with itself is begun again when it is back', async (t) => {
+  const cluster = await startCluster(t, { gossip: true, servers: 1 })
+  const [agent] = await workers(t, cluster, 1, { stop_tasks_on_shutdown: true })
+  if (agent === undefined) throw new Error('no agent')
+  const marks = marksOf(t)
+  const http = cluster.http(0)
+  await register(http, jobOf('web', 3, marks))
+  await runsJust(t, http, 'web', marks, 3)
+  await agent.process.terminate()
+  t.equal(aliveIn(marks).length, 0, 'tasks end with their agent')
+  await agent.process.start()
+  await runsJust(t, http, 'web', marks, 3)
+  t.comment('the server is gone when the agent ends: it tells of that when both are back')
+  await cluster.kill(0)
+  await agent.process.terminate()
+  await cluster.restart(0)
+  await agent.process.start()
+  await runsJust(t, http, 'web', marks, 3)
+  await http.request('DELETE', '/v1/job/web?purge=true')
+  await eventuallyTrue('all have ended', () => Promise.resolve(aliveIn(marks).length === 0))
 })

@@ -3,6 +3,7 @@ import t from 'tap'
 import type { AllocationRow } from '../../src/domains/allocations/model.ts'
 import type { NodeRow } from '../../src/domains/nodes/model.ts'
 import type { Decision } from '../../src/scheduler/decision.ts'
+import { deadTask } from '../support/dead-task.ts'
 import { reasons } from '../../src/scheduler/reconcile.ts'
 import { allocationRow, decide, id, jobSpec, namesOf, nodeRow, scheduledJob } from './cluster.ts'
 
@@ -196,29 +197,11 @@ t.test(
 
 t.test('batch work that was ended from outside is not done', async (t) => {
   const batch = scheduledJob(jobSpec({ Type: 'batch' }, away))
-  const event = (type: string) => ({
-    type,
-    timeNs: '1',
-    message: '',
-    displayMessage: '',
-    details: [],
-  })
   const ended = (types: readonly string[]): AllocationRow =>
     replacement({
       desiredStatus: 'stop',
       clientStatus: 'complete',
-      tasks: [
-        {
-          task: 'main',
-          state: 'dead',
-          failed: false,
-          restarts: 0,
-          startedMs: 1,
-          finishedMs: 2,
-          lastRestartMs: null,
-          events: types.map(event),
-        },
-      ],
+      tasks: [deadTask(types)],
     })
   const nodes = [back, other]
   const killed = decide({

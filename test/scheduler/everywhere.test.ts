@@ -1,6 +1,7 @@
 /** Jobs that run on every node that they fit. */
 import t from 'tap'
 import { reasons } from '../../src/scheduler/reconcile.ts'
+import { deadTask } from '../support/dead-task.ts'
 import { allocationRow, decide, driver, id, jobSpec, nodeRow, scheduledJob } from './cluster.ts'
 
 const system = jobSpec({ Type: 'system' })
@@ -73,6 +74,12 @@ t.test('sysbatch runs to its end once on each node, and again for a new version'
   t.same(decide({ nodes, job: scheduledJob(spec), allocations }).place, [])
   const changed = scheduledJob(spec, { version: 1 })
   t.equal(decide({ nodes, job: changed, allocations }).place.length, 2)
+  const cutShort = allocationRow(0, { clientStatus: 'complete', tasks: [deadTask(['Killed'])] })
+  t.equal(
+    decide({ nodes: nodes.slice(0, 1), job: scheduledJob(spec), allocations: [cutShort] }).place
+      .length,
+    1,
+  )
 })
 
 t.test('a failed one of a system job is placed again, but not because it failed', async (t) => {

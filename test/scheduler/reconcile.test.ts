@@ -5,6 +5,7 @@ import type { JobDraft } from '../../src/domains/jobs/draft-model.ts'
 import type { NodeRow } from '../../src/domains/nodes/model.ts'
 import type { Decision } from '../../src/scheduler/decision.ts'
 import { reasons } from '../../src/scheduler/reconcile.ts'
+import { deadTask } from '../support/dead-task.ts'
 import { allocationRow, decide, id, jobSpec, namesOf, nodeRow, scheduledJob } from './cluster.ts'
 
 const nodes = [nodeRow(1), nodeRow(2), nodeRow(3)]
@@ -125,6 +126,16 @@ t.test('batch work that ended is done, of this version', async (t) => {
   t.equal(decide({ nodes, job: changed, allocations }).place.length, 2)
   // A service is to run on.
   t.equal(decide({ nodes, job: scheduledJob(countOf(2)), allocations }).place.length, 2)
+})
+
+t.test('batch work that its agent cut short is begun again', async (t) => {
+  const job = scheduledJob(jobSpec({ Type: 'batch' }, { Count: 2 }))
+  const killed = deadTask(['Killing', 'Terminated', 'Killed'])
+  const neverBegan = deadTask(['Received'], { startedMs: null })
+  const allocations = [killed, neverBegan].map((task, at) =>
+    allocationRow(at, { clientStatus: 'complete', tasks: [task] }),
+  )
+  t.same(namesOf(decide({ nodes, job, allocations })), ['job.web[0]', 'job.web[1]'])
 })
 
 t.test('what tasks do not notice is changed in place, all else by a new allocation', async (t) => {

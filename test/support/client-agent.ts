@@ -15,6 +15,8 @@ export type ClientAgentOptions = {
   readonly name?: string
   /** Keys of its configuration, beside those that make it a client agent of the cluster. */
   readonly config?: Readonly<Record<string, unknown>>
+  /** Of its `client` block, beside where it finds the servers. */
+  readonly client?: Readonly<Record<string, unknown>>
   /** The authority in PEM of an agent whose API speaks HTTPS. */
   readonly ca?: string
 }
@@ -23,7 +25,7 @@ export type ClientAgentOptions = {
 export async function startClientAgent(
   t: Test,
   cluster: Cluster,
-  { name = 'c1', config = {}, ca }: ClientAgentOptions = {},
+  { name = 'c1', config = {}, client: block = {}, ca }: ClientAgentOptions = {},
 ): Promise<ClientAgent> {
   const [http = 0, rpc = 0, gossip = 0, ops = 0] = await freePorts(4)
   const process = new ServerProcess({
@@ -36,6 +38,7 @@ export async function startClientAgent(
       client: {
         enabled: true,
         retry_join: cluster.servers.map(({ spec }) => `127.0.0.1:${spec.ports.gossip}`),
+        ...block,
       },
       ...config,
     },

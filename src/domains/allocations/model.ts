@@ -188,3 +188,22 @@ export function isTerminal(row: Pick<AllocationRow, 'clientStatus' | 'desiredSta
 export function takesPlace(row: Pick<AllocationRow, 'clientStatus'>): boolean {
   return !isClientTerminal(row)
 }
+
+/**
+ * Its agent ended it although it was to run on, for the agent or its machine went down: its work is not done. What fails, or ends
+ * with a task that the others accompany, came to its own end.
+ */
+export function wasCutShort({
+  clientStatus,
+  tasks,
+}: Pick<AllocationRow, 'clientStatus' | 'tasks'>): boolean {
+  if (clientStatus !== 'complete' || tasks.length === 0) return false
+  return tasks.some(isKilled) || tasks.every(({ startedMs }) => startedMs === null)
+}
+
+/** What accompanies others ends when they do. */
+const endsOfOthers: ReadonlySet<string> = new Set(['Main Tasks Dead', 'Leader Task Dead'])
+
+function isKilled({ events }: TaskState): boolean {
+  return events.at(-1)?.type === 'Killed' && !events.some(({ type }) => endsOfOthers.has(type))
+}

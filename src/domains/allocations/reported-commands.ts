@@ -20,6 +20,7 @@ import { reportsMax } from './feed-model.ts'
 import {
   ClientReport,
   isClientTerminal,
+  wasCutShort,
   type AllocationRow,
   type ClientReport as Report,
 } from './model.ts'
@@ -27,6 +28,12 @@ import { allocationById, hasOlderVersion, takenOf } from './queries.ts'
 import { allocations } from './table.ts'
 import { takenChanges, type TakenRow } from './taken-model.ts'
 import { jobChanges, JobWork, workingJobs, type WorkingJob } from './work-commands.ts'
+
+/** The command version from which on a job is looked at again when an agent ended what was to run on. */
+const cutShortVersion = 13
+
+/** From the placement of one that was cut short to the next look at its job, at least. */
+const cutShortAgainMs = 10_000
 
 export const Reported = Type.Object({ node: NodeId, report: ClientReport })
 export type Reported = Static<typeof Reported>
@@ -55,6 +62,8 @@ type Found = {
   /** Jobs of which older versions are being replaced. */
   readonly updating: ReadonlySet<string>
   readonly deployments: ReadonlyMap<string, DeploymentRow>
+  /** The cluster knows `cutShortVersion`. */
+  readonly looksAtCutShort: boolean
 }
 
 export const reportAllocations = defineCommand({
@@ -80,7 +89,8 @@ export const reportAllocations = defineCommand({
     const taken = takenOf(reader, new Set([...rows.values()].map(({ nodeId }) => nodeId)))
     const deployments = deploymentsOf(reader, rows.values())
     const updating = await updatingOf(reader, jobs, judged)
-    return { rows, taken, jobs, updating, deployments }
+    const looksAtCutShort = reader.commandVersion >= cutShortVersion
+    return { rows, taken, jobs, updating, deployments, looksAtCutShort }
   },
   apply: ({ index }, { reports, nowMs }, found): Applied<ReportedOutcome> => {
     const draft = new ReportDraft(found, { index, nowMs })
@@ -200,6 +210,7 @@ class ReportDraft {
     if (row.desiredStatus !== 'run' || before.clientStatus === 'lost') return null
     if (before.clientStatus === 'unknown') return 'reconnect'
     if (row.clientStatus === 'failed' && before.clientStatus !== 'failed') return 'alloc-failure'
+    if (this.#found.looksAtCutShort && wasCutShort(row)) return 'alloc-stop'
     const isJudged = row.health !== null && row.health.healthy !== before.health?.healthy
     if (!isJudged) return null
     const deployment = this.#deployments.of(row.deploymentId)
@@ -215,8 +226,17 @@ class ReportDraft {
     const id = derivedId(this.#moment, triggeredBy, namespace, jobId)
     const { deploymentId } = row
     const about = { id, triggeredBy, ...(deploymentId !== undefined && { deploymentId }) }
-    this.#evaluations.set(id, evaluationOf(job.row, about, this.#moment))
+    const made = evaluationOf(job.row, about, this.#moment)
+    const waitUntilMs = triggeredBy === 'alloc-stop' ? this.#begunAgainMs(row) : 0
+    const sooner = Math.min(waitUntilMs, this.#evaluations.get(id)?.waitUntilMs ?? waitUntilMs)
+    this.#evaluations.set(id, { ...made, waitUntilMs: sooner })
     return true
+  }
+
+  /** An agent that ends at once whatever it gets makes no more work than this. 0: now. */
+  #begunAgainMs({ createMs }: AllocationRow): number {
+    const atMs = createMs + cutShortAgainMs
+    return atMs > this.#moment.nowMs ? atMs : 0
   }
 }
 

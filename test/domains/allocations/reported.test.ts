@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { ReportedOutcome } from '../../../src/domains/allocations/reported-commands.ts'
 import type { ClientReport } from '../../../src/domains/allocations/model.ts'
+import { deadTask } from '../../support/dead-task.ts'
 import { idOf, nowMs, placedOn, workloads, type Workloads } from './workloads.ts'
 
 const [first, second] = [idOf('allo', 0), idOf('allo', 1)]
@@ -77,6 +78,33 @@ void t.test('failures of a job lead to one evaluation, unless they were to stop'
   await here.plan(job, { stop: [{ ...stop, lost: false, followupEval: '' }] })
   const ended = await report(here, node, reportOf(third, { clientStatus: 'failed' }))
   t.match(ended, { changed: [{ id: third, ended: true }], evaluations: [] })
+})
+
+void t.test('what its agent ends although it is to run on is begun again', async (t) => {
+  const here = await workloads(t)
+  const node = await here.node(1)
+  const job = await here.plant()
+  await here.plan(job, { place: [0, 1, 2].map((number) => placedOn(job, node, number)) })
+  const [young, old, third] = [first, second, idOf('allo', 2)]
+  const cutShort = (id: string) =>
+    reportOf(id, { clientStatus: 'complete', tasks: [deadTask(['Killing', 'Killed'])] })
+  const lookedAt = async (one: ClientReport, atMs: number) => {
+    const args = { reports: [{ node, report: one }], nowMs: atMs }
+    const { evaluations } = await here.apply<ReportedOutcome>('allocations.reported', args)
+    return here.evaluation(evaluations[0] ?? '')
+  }
+  t.match(
+    await lookedAt(cutShort(young), nowMs + 1_000),
+    { triggeredBy: 'alloc-stop', status: 'pending', waitUntilMs: nowMs + 10_000 },
+    'an agent that ends at once whatever it gets makes little work',
+  )
+  t.match(await lookedAt(cutShort(old), nowMs + 10_000), {
+    triggeredBy: 'alloc-stop',
+    waitUntilMs: 0,
+  })
+  const ownEnd = [deadTask(['Terminated']), deadTask(['Leader Task Dead', 'Killing', 'Killed'])]
+  const ended = reportOf(third, { clientStatus: 'complete', tasks: ownEnd })
+  t.equal(await lookedAt(ended, nowMs + 10_000), undefined, 'it came to its own end')
 })
 
 void t.test('one that was lost never runs again, and its agent says how it ended', async (t) => {
