@@ -2,7 +2,7 @@
  * A connection to one URL of a directory: TCP, then TLS where the URL or `starttls` wants it. The answer to StartTLS must be the
  * only thing that came in clear text, or bytes that an attacker put behind it would be taken for the directory's.
  */
-import { connect as connectTcp, isIP, type Socket } from 'node:net'
+import { connect as connectTcp, isIP, type Socket, type TcpNetConnectOpts } from 'node:net'
 import { connect as connectTls, type SecureContext } from 'node:tls'
 import { textOf } from '../../lib/errors.ts'
 import { bounded, type Budget } from './budget.ts'
@@ -20,6 +20,8 @@ export type DialOptions = {
 }
 
 const startTlsOid = '1.3.6.1.4.1.1466.20037'
+/** Bytes that one read takes off a connection in clear text. */
+const readBytes = 16 * 1024
 /** A refusal has a text of the directory's in it. */
 const startTlsAnswerMax = 16_384
 
@@ -46,11 +48,17 @@ export async function dial(
   }
   try {
     return await bounded(budget, limitMs, stop, async () => {
-      const plain = connectTcp({ host: url.host, port: url.port, noDelay: true })
+      const to = { host: url.host, port: url.port, noDelay: true }
+      if (!url.secure && !options.starttls) {
+        const [clear, socket] = inClearText(to)
+        open.push(clear)
+        await established(clear, 'connect')
+        return keptAlive(clear, socket)
+      }
+      const plain = connectTcp(to)
       open.push(plain)
       await established(plain, 'connect')
-      if (!url.secure && options.starttls) await startTls(plain)
-      if (!url.secure && !options.starttls) return framed(plain)
+      if (!url.secure) await startTls(plain)
       const secure = connectTls({
         socket: plain,
         host: url.host,
@@ -60,7 +68,9 @@ export async function dial(
       })
       open.push(secure)
       await established(secure, 'secureConnect')
-      return framed(secure)
+      const socket = new FramedSocket(secure)
+      secure.on('data', (chunk: Buffer) => socket.take(chunk))
+      return keptAlive(secure, socket)
     })
   } catch (error) {
     stop(new DirectoryError('closed', 'given up'))
@@ -72,9 +82,21 @@ export async function dial(
   }
 }
 
-function framed(socket: Socket): FramedSocket {
+/** It reads into one buffer for as long as it lives. Otherwise Node makes one of 64 KiB, and a stream's event, for each read. */
+function inClearText(to: TcpNetConnectOpts): readonly [Socket, FramedSocket] {
+  const buffer = Buffer.allocUnsafeSlow(readBytes)
+  const take = (length: number): boolean => {
+    socket.take(Buffer.from(buffer.subarray(0, length)))
+    return true
+  }
+  const clear = connectTcp({ ...to, onread: { buffer, callback: take } })
+  const socket = new FramedSocket(clear)
+  return [clear, socket]
+}
+
+function keptAlive(socket: Socket, framed: FramedSocket): FramedSocket {
   socket.setKeepAlive(true, 30_000)
-  return new FramedSocket(socket)
+  return framed
 }
 
 /** Resolves with `event`; the socket has no listeners of this afterwards. */

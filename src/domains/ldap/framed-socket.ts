@@ -91,7 +91,6 @@ export class FramedSocket {
 
   constructor(socket: Socket) {
     this.#socket = socket
-    socket.on('data', (chunk: Buffer) => this.#take(chunk))
     socket.on('error', (error) => (this.#lastError = textOf(error)))
     // A directory that says no more answers no more.
     socket.on('end', () => this.fail(closed(this.#lastError)))
@@ -181,7 +180,8 @@ export class FramedSocket {
     this.fail(closed('given up'))
   }
 
-  #take(chunk: Buffer): void {
+  /** What the directory sent next. It is kept. */
+  take(chunk: Buffer): void {
     if (this.#failure !== null) return
     this.#chunks.push(chunk)
     this.#buffered += chunk.length
