@@ -2,8 +2,9 @@
  * The only place that draws the secret and the accessor of a token and builds its row. An entry of the log carries the
  * secret's hash; the answer to the caller is the only place where the secret ever is.
  */
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { assertNever } from '../../lib/assert.ts'
+import { uuidOfRandom } from '../../lib/hash-uuid.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { LeaderContext } from '../../rpc/method.ts'
 import { denied, unknownToken } from '../../rpc/refusal.ts'
@@ -25,6 +26,7 @@ import {
 } from './model.ts'
 
 const secretBytes = 32
+const accessorBytes = 16
 
 export type { TokenSpec }
 
@@ -36,11 +38,15 @@ export type OperatorTokenSpec = Omit<NewToken, DrawnMember> & {
 /** With its secret: shown once. */
 export type CreatedToken = { readonly row: TokenRow; readonly secret: string }
 
-/** `chosen`: a secret of the operator's; null: one is drawn. Throws `invalid_argument` for one that is too weak. */
+/**
+ * `chosen`: a secret of the operator's; null: one is drawn. Throws `invalid_argument` for one that is too weak. Both come from one
+ * draw: on a machine that was set back, two tokens with one accessor have one secret too.
+ */
 export function drawToken<Spec extends TokenSpec>(spec: Spec, chosen: string | null) {
   if (chosen !== null) checkSecret(chosen)
-  const secret = chosen ?? randomBytes(secretBytes).toString('base64url')
-  const accessor: string = randomUUID()
+  const drawn = randomBytes(secretBytes + accessorBytes)
+  const secret = chosen ?? drawn.toString('base64url', 0, secretBytes)
+  const accessor = uuidOfRandom(drawn.toString('hex', secretBytes))
   return { token: { ...spec, hash: hashOf(secret), accessor }, secret }
 }
 

@@ -44,6 +44,11 @@ export async function isTaken(
   return (await storedToken(reader, accessor)) !== null
 }
 
+/** Whether a token has this secret, also one that is gone. A drawn accessor is as new as the secret it was drawn with. */
+export function isSecretTaken(reader: Pick<Reader, 'get'>, hash: string): boolean {
+  return reader.get(aclTokens, [hash]) !== undefined
+}
+
 /**
  * As `isTaken`, for a token that has a row of what it ends with: its accessor is looked for there, by key. An operator's token has no
  * such row; that it has the same accessor is left to chance, which has 122 bits. To look through an index makes each entry of
@@ -53,10 +58,7 @@ export function isIssuedTaken(
   reader: Pick<Reader, 'get'>,
   { hash, accessor }: Pick<TokenRow, 'hash' | 'accessor'>,
 ): boolean {
-  return (
-    reader.get(aclTokens, [hash]) !== undefined ||
-    reader.get(aclTokenParents, [accessor]) !== undefined
-  )
+  return isSecretTaken(reader, hash) || reader.get(aclTokenParents, [accessor]) !== undefined
 }
 
 /** In the order of their accessors, those before `from` left unread; null: all. */

@@ -13,7 +13,7 @@ import { accessorIsTaken, writtenToken } from '../acl/issue.ts'
 import { drawLoginToken, issueBatchLogin, type LoginGrant } from '../acl/login-grant.ts'
 import { secondsOf } from '../acl/lifetime-model.ts'
 import type { TokenRow } from '../acl/model.ts'
-import { isIssuedTaken } from '../acl/queries.ts'
+import { isSecretTaken } from '../acl/queries.ts'
 import { TokenParameters } from '../acl/token-parameters-model.ts'
 import {
   Aliases,
@@ -135,7 +135,7 @@ async function issueService(
 ): Promise<IssuedLogin> {
   const { token, secret, warnings } = drawLoginToken(grant, Math.floor(context.clock.wallMs()))
   // Drawn twice, as by a machine that was set back to an earlier moment: two callers would share a secret.
-  if (isIssuedTaken(context.read(), token)) throw accessorIsTaken()
+  if (isSecretTaken(context.read(), token.hash)) throw accessorIsTaken()
   const owner = renewalOwner(token.accessor)
   const sealed = renewalSecret === null ? null : await sealSecret(context, owner, renewalSecret)
   // The mount may have been disabled meanwhile: the entry decides.
