@@ -72,6 +72,14 @@ export function removeRow<Row>(table: Table<Row>, before: Row): Change {
   return { type: 'delete', table, key: table.key(before), before }
 }
 
+/** Then it has no rows. It may have none otherwise: after a restore this is not known. */
+export function wasNeverWritten(
+  reader: Pick<Reader, 'tableIndex'>,
+  table: Table<never> | Table<unknown>,
+): boolean {
+  return reader.tableIndex(table) === 1
+}
+
 /** Whether one of the rows stands. Only so many are looked at; more mean yes. */
 export async function anyStands<Row>(
   pages: AsyncIterable<readonly Row[]>,

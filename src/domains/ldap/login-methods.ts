@@ -19,7 +19,7 @@ import { DirectoryError } from './directory-error.ts'
 import { authenticate, type DirectoryIdentity } from './login.ts'
 import { nameLengthMax, type ConfigRow } from './model.ts'
 import { checkName, groupKey, isName, userKey } from './names.ts'
-import { configOf, groupOf, userOf } from './queries.ts'
+import { configOf, groupOf, userAtLogin } from './queries.ts'
 import { directories } from './services.ts'
 
 /** The time of one login for everything that it asks of directories. */
@@ -171,12 +171,12 @@ export type PolicySource = {
 
 /** Local mappings of the user, and of the groups that the user has in the directory or by the own mapping. */
 export function policySources(
-  reader: Pick<Reader, 'get'>,
+  reader: Pick<Reader, 'get' | 'tableIndex'>,
   { mountId, config }: ConfigRow,
   username: string,
   directoryGroups: readonly string[],
 ): readonly PolicySource[] {
-  const user = userOf(reader, mountId, userKey(username, config))
+  const user = userAtLogin(reader, mountId, userKey(username, config))
   const groups = new Set(
     [...(user?.groups ?? []), ...directoryGroups]
       .filter(isName)

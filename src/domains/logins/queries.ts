@@ -2,6 +2,7 @@
 import type { Reader } from '../../fsm/domain.ts'
 import type { LockRow } from './lock-model.ts'
 import { firstMounts, type MountRow } from './model.ts'
+import { wasNeverWritten } from '../define.ts'
 import { lockRows, mountRows } from './table.ts'
 
 const firstById: ReadonlyMap<string, MountRow> = new Map(
@@ -36,11 +37,12 @@ export function lockOf(reader: Pick<Reader, 'get'>, mountId: string, name: strin
 }
 
 export function isLocked(
-  reader: Pick<Reader, 'get'>,
+  reader: Pick<Reader, 'get' | 'tableIndex'>,
   mountId: string,
   name: string,
   nowMs: number,
 ): boolean {
+  if (wasNeverWritten(reader, lockRows)) return false
   const lock = lockOf(reader, mountId, name)
   return lock !== null && lock.untilMs > nowMs
 }
