@@ -3,7 +3,7 @@ import { getHeapSpaceStatistics } from 'node:v8'
 import t from 'tap'
 import { boundHeapGrowth } from '../../src/lib/heap-growth.ts'
 
-const records = 200_000
+const records = 500_000
 
 /** The most that the old space held while all of `records` were replaced again and again, each long after it was made. */
 function mostOldMiB(rounds: number): number {
@@ -25,7 +25,7 @@ function oldMiB(): number {
 
 /** V8 collects when it sees fit: of some measurements one is as far as it goes. */
 function measured(): readonly number[] {
-  return [1, 2, 3].map(() => mostOldMiB(20))
+  return [1, 2, 3].map(() => mostOldMiB(8))
 }
 
 void t.test('bounded, less old garbage lies about', async (t) => {
@@ -35,8 +35,9 @@ void t.test('bounded, less old garbage lies about', async (t) => {
   mostOldMiB(20)
   const bounded = Math.min(...measured())
   boundHeapGrowth(false)
-  t.ok(bounded < free * 0.8, `${bounded} MiB instead of ${free}`)
   mostOldMiB(20)
-  const freeAgain = Math.max(...measured())
-  t.ok(freeAgain > bounded / 0.8, `${freeAgain} MiB afterwards`)
+  const usual = Math.max(...measured())
+  t.comment(`${free} MiB as V8 sees fit, ${bounded} bounded, ${usual} as usual`)
+  t.ok(bounded < free * 0.8, 'less than as V8 sees fit')
+  t.ok(usual > bounded * 1.05, 'and it is bounded no more afterwards')
 })
