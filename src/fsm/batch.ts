@@ -213,6 +213,7 @@ export class Batch {
     const key = bound.rowPrefix + primary
     const full = front + key
     if (bound.indexes.length > 0) {
+      const primaryBytes = Buffer.from(primary)
       const old = change.type === 'insert' ? undefined : this.#rowBefore(full, change.before)
       for (const index of bound.indexes) {
         const oldEntry = old === undefined ? null : indexEntryKey(index, old, primary)
@@ -221,7 +222,7 @@ export class Batch {
         if (oldEntry === newEntry) continue
         if (oldEntry !== null) this.rows.set(front + oldEntry, null)
         if (newEntry !== null) {
-          this.rows.set(front + newEntry, Buffer.from(primary))
+          this.rows.set(front + newEntry, primaryBytes)
           keys.push(newEntry)
         }
       }
@@ -268,7 +269,8 @@ export class Batch {
 
   /** Rows of a generation that is being staged; it has no readers. */
   stageRow(front: string, { key, primary, entries, value }: StagedRow): void {
-    for (const entry of entries) this.rows.set(front + entry, Buffer.from(primary))
+    const primaryBytes = Buffer.from(primary)
+    for (const entry of entries) this.rows.set(front + entry, primaryBytes)
     this.rows.set(front + key, value)
   }
 }
