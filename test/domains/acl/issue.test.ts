@@ -32,6 +32,8 @@ void t.test('a secret is 256 bits, drawn anew each time, or the one that was cho
   for (const { token, secret } of drawn) {
     t.equal(Buffer.from(secret, 'base64url').length, 32)
     t.equal(token.hash, hashOf(secret))
+    t.match(token.accessor, /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/)
+    t.match(token.accessor, /^.{14}4.{4}[89ab]/, 'a random UUID')
     t.notOk(JSON.stringify(token).includes(secret), 'the row has the hash alone')
   }
   const chosen = 'c'.repeat(32)
