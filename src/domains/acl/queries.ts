@@ -40,7 +40,7 @@ export async function isTaken(
   reader: Reader,
   { hash, accessor }: Pick<TokenRow, 'hash' | 'accessor'>,
 ): Promise<boolean> {
-  if (reader.get(aclTokens, [hash]) !== undefined) return true
+  if (isSecretTaken(reader, hash)) return true
   return (await storedToken(reader, accessor)) !== null
 }
 
