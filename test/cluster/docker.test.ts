@@ -60,11 +60,10 @@ t.test('a container outlives its agent, which finds it again', async (t) => {
   const docker = await DockerEngine.start(t)
   docker.registry.set('web:1', { words: ['/bin/sh'] })
   const cluster = await startCluster(t, { gossip: true, servers: 1 })
-  const retry_join = cluster.servers.map(({ spec }) => `127.0.0.1:${spec.ports.gossip}`)
   const disk = t.testdir()
   const agent = await startClientAgent(t, cluster, {
+    client: { host_volume: { disk: { path: disk } } },
     config: {
-      client: { enabled: true, retry_join, host_volume: { disk: { path: disk } } },
       plugin: {
         docker: { config: { enabled: true, endpoint: `unix://${docker.socketPath}` } },
       },

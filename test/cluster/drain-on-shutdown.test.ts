@@ -36,10 +36,9 @@ t.test('its work runs elsewhere when it has gone', async (t) => {
   const cluster = await startCluster(t, { gossip: true, servers: 1 })
   const plugin = { mock_driver: { config: { enabled: true } } }
   const started = (name: string): Promise<ClientAgent> => {
-    const retry = cluster.servers.map(({ spec }) => `127.0.0.1:${spec.ports.gossip}`)
-    const client = { enabled: true, retry_join: retry, drain_on_shutdown: { deadline: '2m' } }
-    const config = { plugin, client, leave_on_terminate: name === 'c1' }
-    return startClientAgent(t, cluster, { name, config })
+    const config = { plugin, leave_on_terminate: name === 'c1' }
+    const client = { drain_on_shutdown: { deadline: '2m' } }
+    return startClientAgent(t, cluster, { name, config, client })
   }
   const c1 = await started('c1')
   const http = cluster.http(0)

@@ -29,9 +29,7 @@ type Attacked = {
 async function attacked(t: Test, encrypt: string | null): Promise<Attacked> {
   const encrypted = encrypt === null ? {} : { encrypt }
   const cluster = await startCluster(t, { gossip: true, server: encrypted })
-  const retry_join = cluster.servers.map(({ spec }) => `127.0.0.1:${spec.ports.gossip}`)
-  const config = { client: { enabled: true, retry_join, ...encrypted } }
-  const client = await startClientAgent(t, cluster, { config })
+  const client = await startClientAgent(t, cluster, { client: encrypted })
   const leader = await cluster.waitForLeader()
   const nodes = await eventually('the agent is a node', async () => {
     const found = await nodesOf(cluster, leader)

@@ -3,8 +3,8 @@ import t from 'tap'
 import type { AllocationRow } from '../../src/domains/allocations/model.ts'
 import type { NodeRow } from '../../src/domains/nodes/model.ts'
 import type { Decision } from '../../src/scheduler/decision.ts'
-import { deadTask } from '../support/dead-task.ts'
 import { reasons } from '../../src/scheduler/reconcile.ts'
+import { deadTask } from '../support/dead-task.ts'
 import { allocationRow, decide, id, jobSpec, namesOf, nodeRow, scheduledJob } from './cluster.ts'
 
 const sinceMs = 1_000_000
