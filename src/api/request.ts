@@ -1,7 +1,7 @@
 /** One request on its way through the engine: what a route sees of it, and what the reply needs to know of it. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Static, TSchema } from 'typebox'
-import { assert } from '../lib/assert.ts'
+import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import { LazyAbort } from '../lib/lazy-abort.ts'
@@ -193,14 +193,14 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
 
   parameter(name: string): string {
     const value = this.#parameters[name]
-    assert(value !== undefined, `route ${this.route.path} has no parameter ${name}`)
-    return value
+    if (value !== undefined) return value
+    throw new AssertionError(`route ${this.route.path} has no parameter ${name}`)
   }
 
   /** Taken from the path as sent: a router may fold what must stay different. */
   get tail(): string {
     const { path } = this.route
-    assert(path.endsWith('/*'), `route ${path} has no tail`)
+    if (!path.endsWith('/*')) throw new AssertionError(`route ${path} has no tail`)
     let start = 0
     for (let at = 0; at < path.length; at += 1) {
       if (path[at] === '/') start = this.path.indexOf('/', start) + 1

@@ -7,7 +7,7 @@
  * NUL 02, so "a" sorts before "a" NUL), a number is eight characters of seven bits. An encoded front of a key is
  * therefore exactly the prefix of all keys that have these parts in front.
  */
-import { assert } from '../lib/assert.ts'
+import { assert, AssertionError } from '../lib/assert.ts'
 import type { Key, KeyPart, Range } from './domain.ts'
 
 /** Characters of one encoded key. Domains keep their names far below it; reaching it is a defect. */
@@ -37,10 +37,9 @@ export const numberLength = 8
 
 /** 0 to 2^53-1 as eight characters below 0x80, most significant first. */
 export function encodeNumber(value: number): string {
-  assert(
-    Number.isSafeInteger(value) && value >= 0,
-    `a number in a key is an integer from 0 to 2^53-1, not ${value}`,
-  )
+  if (!Number.isSafeInteger(value) || value < 0) {
+    throw new AssertionError(`a number in a key is an integer from 0 to 2^53-1, not ${value}`)
+  }
   const high = Math.floor(value / 0x1000_0000)
   const low = value % 0x1000_0000
   return String.fromCharCode(
@@ -72,11 +71,9 @@ function encodePart(part: KeyPart): string {
 export function encodeKey(key: Key): string {
   let encoded = ''
   for (const part of key) encoded += encodePart(part)
-  assert(
-    encoded.length <= keyCharactersMax,
-    `a key has at most ${keyCharactersMax} characters, not ${encoded.length}`,
-  )
-  return encoded
+  if (encoded.length <= keyCharactersMax) return encoded
+  const text = `a key has at most ${keyCharactersMax} characters, not ${encoded.length}`
+  throw new AssertionError(text)
 }
 
 /** The parts of a key that has only strings. */

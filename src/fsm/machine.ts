@@ -6,7 +6,7 @@
  * durable log, so what a crash takes comes back.
  */
 import { setImmediate } from 'node:timers/promises'
-import { assert } from '../lib/assert.ts'
+import { assert, AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isRefusal, type DiskGate } from '../lib/disk-gate.ts'
 import { MusterError } from '../lib/errors.ts'
@@ -378,10 +378,9 @@ export class Machine implements StateMachine {
     let batch = new Batch(this.#tables, this.#writeBehind.state, this.#changes)
     let reader = new BatchReader(this.#tables, batch)
     for (const entry of entries) {
-      assert(
-        entry.index === batch.appliedIndex + 1,
-        `entry ${entry.index} comes after ${batch.appliedIndex}`,
-      )
+      if (entry.index !== batch.appliedIndex + 1) {
+        throw new AssertionError(`entry ${entry.index} comes after ${batch.appliedIndex}`)
+      }
       const outcome = this.#applier.apply(entry, batch, reader)
       outcomes.push(outcome instanceof Promise ? await outcome : outcome)
       batch.applied(entry.index, entry.term)

@@ -8,6 +8,7 @@ export class AssertionError extends Error {
   override readonly name = 'AssertionError'
 }
 
+/** `message` is built whether or not the condition holds: where every request comes by, throw an `AssertionError` with one that has parts. */
 export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new AssertionError(message)
 }

@@ -2,7 +2,7 @@
  * What methods, routes and duties use besides the state: a keyring, a pool, a buffer. Each is found by a typed key that
  * the domain which needs it exports, so a method is a module constant, and a test provides a fake under the same key.
  */
-import { assert } from '../lib/assert.ts'
+import { assert, AssertionError } from '../lib/assert.ts'
 
 /** Made by `serviceKey`. Holds the values itself, by the set of services they were provided to, so no type is lost. */
 export class ServiceKey<Value> {
@@ -37,8 +37,8 @@ export class Services {
   /** Fails an assertion for a service that nothing provided. */
   readonly get = <Value>(key: ServiceKey<Value>): Value => {
     const provided = key.find(this)
-    assert(provided !== undefined, `nothing provides the service ${key.name}`)
-    return provided.value
+    if (provided !== undefined) return provided.value
+    throw new AssertionError(`nothing provides the service ${key.name}`)
   }
 }
 
