@@ -82,9 +82,9 @@ export class Watches {
 
   /** Notes the keys that the entry at `index` changed, and wakes who read them. */
   changed(index: number, keys: readonly string[]): void {
+    this.#recent.add(index, keys)
+    if (this.#parked.size === 0) return
     for (const key of keys) {
-      this.#recent.add(index, key)
-      if (this.#parked.size === 0) continue
       const found = this.#readersOf(key)
       if (found !== null) this.#wakeAll(found)
     }
