@@ -48,19 +48,32 @@ export class ClusterKeyring {
    * for as long as the keyring's table does not change.
    */
   async active(reader: Reader): Promise<KeyRow | null> {
+    const known = this.#known(reader)
+    if (known !== undefined) return known
     const index = reader.tableIndex(keyring)
-    if (this.#active?.index !== index) {
-      this.#active = { index, row: activeKey(await keysOf(reader)) }
-    }
-    const { row } = this.#active
+    this.#active = { index, row: activeKey(await keysOf(reader)) }
+    return this.#usable(this.#active.row)
+  }
+
+  /** As `active`; undefined: the keyring has to be read. */
+  #known(reader: Reader): KeyRow | null | undefined {
+    const active = this.#active
+    return active?.index === reader.tableIndex(keyring) ? this.#usable(active.row) : undefined
+  }
+
+  #usable(row: KeyRow | null): KeyRow | null {
     return row !== null && this.keys.get(row.clusterKeyId) !== null ? row : null
   }
 
   /**
    * The key to seal with, waited for: nothing is stored unsealed. Rejects with `unavailable` when there is none in time, `cancelled`
-   * when the caller goes away.
+   * when the caller goes away. At once where the key is known, as it is for nearly every write.
    */
-  async ready(context: SealContext): Promise<KeyRow> {
+  ready(context: SealContext): KeyRow | Promise<KeyRow> {
+    return this.#known(context.read()) ?? this.#awaited(context)
+  }
+
+  async #awaited(context: SealContext): Promise<KeyRow> {
     const { clock, signal } = context
     const deadlineMs = clock.monotonicMs() + keyringWaitMs
     for (;;) {

@@ -24,6 +24,10 @@ const saltBytes = 16
 const nonceBytes = 12
 const tagBytes = 16
 const format = 1
+/** In front of what items are bound to. */
+const itemsName = 'muster variable items 1'
+
+const noBytes = Buffer.alloc(0)
 
 /** Messages under one derived key. Far below what a 96-bit counter allows: a new salt costs nothing. */
 const messagesPerSaltMax = 2 ** 32
@@ -33,7 +37,13 @@ const derivedMax = 256
 
 export type Owner = { readonly namespace: string; readonly path: string }
 
-type SealingKey = { readonly salt: Buffer; readonly key: KeyObject; count: number }
+/** `bound`: what all that is sealed with the key is bound to. */
+type SealingKey = {
+  readonly salt: Buffer
+  readonly key: KeyObject
+  readonly bound: Buffer
+  count: number
+}
 
 /** Seals and opens items under data keys. Holds derived keys only in memory. */
 export class Sealer {
@@ -50,24 +60,25 @@ export class Sealer {
     let sealing = this.#sealing.get(key.id)
     if (sealing === undefined || sealing.count >= messagesPerSaltMax) {
       const salt = randomBytes(saltBytes)
-      sealing = { salt, key: derive(key.bytes, salt), count: 0 }
+      sealing = { salt, key: derive(key.bytes, salt), bound: bound(itemsName, key.id), count: 0 }
       this.#sealing.set(key.id, sealing)
     }
-    const plain = Buffer.from(JSON.stringify(items))
-    const nonceStart = 1 + saltBytes
-    const bodyStart = nonceStart + nonceBytes
-    const sealed = Buffer.alloc(bodyStart + plain.length + tagBytes)
-    sealed[0] = format
-    sealing.salt.copy(sealed, 1)
-    sealed.writeUIntBE(sealing.count++, bodyStart - 6, 6)
-    const nonce = sealed.subarray(nonceStart, bodyStart)
+    const nonce = Buffer.alloc(nonceBytes)
+    nonce.writeUIntBE(sealing.count++, nonceBytes - 6, 6)
     const cipher = createCipheriv('aes-256-gcm', sealing.key, nonce)
-    cipher.setAAD(bound('muster variable items 1', key.id, owner.namespace, owner.path))
-    cipher.update(plain).copy(sealed, bodyStart)
+    cipher.setAAD(boundAfter(sealing.bound, owner.namespace, owner.path))
+    const plain = Buffer.from(JSON.stringify(items))
+    const body = cipher.update(plain)
+    plain.fill(0)
     // In counter mode nothing is left over for here.
     cipher.final()
-    plain.fill(0)
-    cipher.getAuthTag().copy(sealed, bodyStart + plain.length)
+    const bodyStart = 1 + saltBytes + nonceBytes
+    const sealed = Buffer.allocUnsafe(bodyStart + body.length + tagBytes)
+    sealed[0] = format
+    sealed.set(sealing.salt, 1)
+    sealed.set(nonce, 1 + saltBytes)
+    sealed.set(body, bodyStart)
+    sealed.set(cipher.getAuthTag(), bodyStart + body.length)
     return sealed
   }
 
@@ -80,7 +91,7 @@ export class Sealer {
     const what = `the items of variable ${JSON.stringify(owner.path)} in namespace ${owner.namespace}`
     const parts = split(sealed, saltBytes, what)
     const bytes = this.#derivedKey(key, parts.salt)
-    const aad = bound('muster variable items 1', key.id, owner.namespace, owner.path)
+    const aad = bound(itemsName, key.id, owner.namespace, owner.path)
     const plain = decrypt(bytes, parts, aad)
     if (plain === null) throw new MusterError('corrupt', `${what} do not open with key ${key.id}`)
     const items = JSON.parse(plain.toString()) as Items
@@ -175,10 +186,16 @@ function derive(key: Uint8Array, salt: Uint8Array): KeyObject {
 
 /** Texts with their lengths in front: no two lists of texts give the same bytes. */
 function bound(...texts: readonly string[]): Buffer {
-  let length = 0
+  return boundAfter(noBytes, ...texts)
+}
+
+/** As `bound` of all texts, of which the first gave `front`. */
+function boundAfter(front: Buffer, ...texts: readonly string[]): Buffer {
+  let length = front.length
   for (const text of texts) length += 4 + Buffer.byteLength(text)
   const bytes = Buffer.allocUnsafe(length)
-  let end = 0
+  bytes.set(front)
+  let end = front.length
   for (const text of texts) {
     const written = bytes.write(text, end + 4)
     bytes.writeUInt32BE(written, end)
