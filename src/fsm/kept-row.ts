@@ -68,17 +68,22 @@ function keptArray(array: readonly unknown[], isApart: boolean): unknown {
 function keptObject(object: object, isApart: boolean): unknown {
   if (Object.getPrototypeOf(object) !== Object.prototype) return notKept
   const members = object as Readonly<Record<string, unknown>>
-  let copy: Record<string, unknown> | null = isApart ? { ...members } : null
+  let copy: Record<string, unknown> | null = isApart ? copyOf(members) : null
   for (const name of Object.keys(members)) {
     if (isOdd(name)) return notKept
     const member = members[name]
     const found = kept(member, isApart)
     if (found === notKept) return notKept
     if (found === member) continue
-    copy ??= { ...members }
+    copy ??= copyOf(members)
     copy[name] = found
   }
   return copy ?? object
+}
+
+/** Of objects of all shapes: there a spread takes three times as long. */
+function copyOf(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.assign({}, members)
 }
 
 /** Names that the codec does not read back as they are, and one by which it tells what it packs. */

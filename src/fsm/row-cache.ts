@@ -87,9 +87,10 @@ export class RowCache {
   /** A batch changed these rows; the state with it stands at `appliedIndex`. */
   changed({ rows, written }: Written, appliedIndex: number): void {
     for (const [key, row] of written) {
-      this.#absent.delete(key)
       const young = this.#young.get(key)
       const kept = young ?? this.#old.get(key)
+      // What has a row here is not among the absent.
+      if (kept === undefined) this.#absent.delete(key)
       const packed = rows.get(key) ?? null
       if (row === null || packed === null || packed.byteLength > rowBytesMax) {
         if (kept === undefined) continue
