@@ -2,13 +2,13 @@
  * The changes of consecutive entries on their way to one atomic write: rows, index entries, the tables' last
  * indexes. Only `load` of the entries in it sees it before it is whole.
  */
-import { assert, present } from '../lib/assert.ts'
+import { AssertionError, present } from '../lib/assert.ts'
 import type { Configuration } from '../raft/core/message.ts'
-import type { Change } from './domain.ts'
+import type { Change, Key } from './domain.ts'
 import type { ChangedRows } from './changed-rows.ts'
 import { pack, rowBytesMax, unpack } from './codec.ts'
 import { counterFloorVersion, floorOfSuccession, succeeds } from './counter-floor.ts'
-import { encodeKey, encodeNumber } from './keys.ts'
+import { encodeNumber } from './keys.ts'
 import { keptRow, notKept } from './kept-row.ts'
 import {
   appliedRow,
@@ -19,8 +19,8 @@ import {
 } from './meta.ts'
 import type { ConfigurationRow, Generations } from './meta.ts'
 import type { Position, State } from './state.ts'
-import { indexEntryKey, keyOfRow } from './table.ts'
-import type { BoundTable, Tables } from './table.ts'
+import { entryKey, indexEntryKey, isSameKey, keyOfRow, placeOf } from './table.ts'
+import type { BoundTable, Place, Tables } from './table.ts'
 
 /** The keys an entry changed, without generation: what watches look up. */
 export type ChangedKeys = { readonly index: number; readonly keys: string[] }
@@ -85,11 +85,15 @@ export class Batch {
     return this.#configuration?.configuration ?? this.state.position.configuration
   }
 
-  /** The decoded row of `key`, without generation, in the current one. Not to be changed. */
-  row(key: string): unknown {
-    const full = this.state.generationPrefix + key
+  /** The decoded row at `key`. Not to be changed. */
+  row(bound: BoundTable, key: Key): unknown {
+    const { full } = this.#placeOf(bound, key)
     const written = this.written.get(full)
     return written === undefined ? this.state.row(full) : this.#unpacked(full, written)
+  }
+
+  #placeOf(bound: BoundTable, key: Key): Place {
+    return placeOf(bound, this.state.generationPrefix, key)
   }
 
   /** `before`: of the state and what earlier entries changed; absent: look it up. */
@@ -208,22 +212,27 @@ export class Batch {
     keys: string[],
   ): boolean {
     const { row } = change
-    const front = this.state.generationPrefix
-    const primary = encodeKey(keyOfRow(bound, row))
-    const key = bound.rowPrefix + primary
-    const full = front + key
+    const { front, primary, key, full } = this.#placeOf(bound, keyOfRow(bound, row))
     if (bound.indexes.length > 0) {
-      const primaryBytes = Buffer.from(primary)
       const old = change.type === 'insert' ? undefined : this.#rowBefore(full, change.before)
+      let primaryBytes: Buffer | null = null
       for (const index of bound.indexes) {
-        const oldEntry = old === undefined ? null : indexEntryKey(index, old, primary)
-        const newEntry = indexEntryKey(index, row, primary)
-        if (oldEntry !== null) keys.push(oldEntry)
-        if (oldEntry === newEntry) continue
-        if (oldEntry !== null) this.rows.set(front + oldEntry, null)
-        if (newEntry !== null) {
-          this.rows.set(front + newEntry, primaryBytes)
-          keys.push(newEntry)
+        const oldKey = old === undefined ? null : index.keyOf(old as never)
+        const newKey = index.keyOf(row as never)
+        if (oldKey !== null && newKey !== null && isSameKey(oldKey, newKey)) {
+          keys.push(entryKey(index, newKey, primary))
+          continue
+        }
+        if (oldKey !== null) {
+          const entry = entryKey(index, oldKey, primary)
+          this.rows.set(front + entry, null)
+          keys.push(entry)
+        }
+        if (newKey !== null) {
+          const entry = entryKey(index, newKey, primary)
+          primaryBytes ??= Buffer.from(primary)
+          this.rows.set(front + entry, primaryBytes)
+          keys.push(entry)
         }
       }
     }
@@ -242,13 +251,11 @@ export class Batch {
   #delete(
     entryIndex: number,
     bound: BoundTable,
-    { key, before }: Extract<Change, { readonly type: 'delete' }>,
+    change: Extract<Change, { readonly type: 'delete' }>,
     keys: string[],
   ): boolean {
-    const front = this.state.generationPrefix
-    const primary = encodeKey(key)
-    const full = front + bound.rowPrefix + primary
-    const old = this.#rowBefore(full, before)
+    const { front, primary, key, full } = this.#placeOf(bound, change.key)
+    const old = this.#rowBefore(full, change.before)
     if (old === undefined) return false
     if (bound.indexes.length > 0) {
       for (const index of bound.indexes) {
@@ -260,7 +267,7 @@ export class Batch {
     }
     this.rows.set(full, null)
     this.written.set(full, null)
-    keys.push(bound.rowPrefix + primary)
+    keys.push(key)
     if (this.#followed?.wants(bound.name) === true) {
       this.#followed.note(entryIndex, bound.name, true, packRow(bound, old))
     }
@@ -277,9 +284,7 @@ export class Batch {
 
 export function packRow(bound: BoundTable, row: unknown): Buffer {
   const bytes = pack(row)
-  assert(
-    bytes.byteLength <= rowBytesMax,
-    `a row has at most ${rowBytesMax} bytes; one of table ${bound.name} has ${bytes.byteLength}`,
-  )
-  return bytes
+  if (bytes.byteLength <= rowBytesMax) return bytes
+  const text = `a row has at most ${rowBytesMax} bytes; one of table ${bound.name} has ${bytes.byteLength}`
+  throw new AssertionError(text)
 }

@@ -2,7 +2,7 @@
  * Tables as the machine uses them: where their rows and index entries lie, without the generation in front.
  */
 import type { TSchema } from 'typebox'
-import { assert, present } from '../lib/assert.ts'
+import { assert, AssertionError } from '../lib/assert.ts'
 import type { Key, Range, Table } from './domain.ts'
 import { compareEncoded, encodeKey, encodeRangePrefix, encodeString, kind } from './keys.ts'
 import { Validator } from './validator.ts'
@@ -13,6 +13,18 @@ export type BoundIndex = {
   readonly keyOf: (row: never) => Key | null
 }
 
+/** Where a row lies. */
+export type Place = {
+  /** In front of every key of its generation. */
+  readonly front: string
+  readonly parts: Key
+  /** The part of `key` after the table's prefix, which is what index entries hold. */
+  readonly primary: string
+  /** Without generation. */
+  readonly key: string
+  readonly full: string
+}
+
 export type BoundTable = {
   readonly name: string
   readonly table: Table<never>
@@ -21,6 +33,8 @@ export type BoundTable = {
   readonly indexes: readonly BoundIndex[]
   /** What a row from outside has that this table's rows do not; null when it is one of them. Pure. */
   readonly faultOf: (row: unknown) => string | null
+  /** The last one that was asked for, see `placeOf`. */
+  last: Place | null
 }
 
 /** All tables of a program, by name. */
@@ -39,8 +53,8 @@ export class Tables {
 
   get(name: string): BoundTable {
     const bound = this.#tables.get(name)
-    assert(bound !== undefined, `table ${name} is not among the tables of any domain`)
-    return bound
+    if (bound !== undefined) return bound
+    throw new AssertionError(`table ${name} is not among the tables of any domain`)
   }
 
   /** The table whose row has this key (without generation); undefined when it is no row of a known table. */
@@ -69,6 +83,7 @@ function bind(table: Table<never>): BoundTable {
     tableIndexKey: kind.tableIndex + name,
     indexes,
     faultOf: faultFinder(table.row),
+    last: null,
   }
 }
 
@@ -81,8 +96,18 @@ function faultFinder(schema: TSchema): (row: unknown) => string | null {
   }
 }
 
-export function rowKey(bound: BoundTable, key: Key): string {
-  return bound.rowPrefix + encodeKey(key)
+/**
+ * Where the row with this key lies. Each table keeps the last place: commands write the row that they read, and some rows are read
+ * by every command. The same text again is neither made nor hashed anew.
+ */
+export function placeOf(bound: BoundTable, front: string, parts: Key): Place {
+  const { last } = bound
+  if (last !== null && last.front === front && isSameKey(last.parts, parts)) return last
+  const primary = encodeKey(parts)
+  const key = bound.rowPrefix + primary
+  const place = { front, parts: [...parts], primary, key, full: front + key }
+  bound.last = place
+  return place
 }
 
 export function keyOfRow(bound: BoundTable, row: unknown): Key {
@@ -92,14 +117,22 @@ export function keyOfRow(bound: BoundTable, row: unknown): Key {
 /** The key of a row's entry in an index; null when the row is not in it. Its value is the row's own key after `rowPrefix`. */
 export function indexEntryKey(index: BoundIndex, row: unknown, primary: string): string | null {
   const key = index.keyOf(row as never)
-  return key === null ? null : index.prefix + encodeKey(key) + primary
+  return key === null ? null : entryKey(index, key, primary)
+}
+
+/** As `indexEntryKey`, of a row that has `key` in the index. */
+export function entryKey(index: BoundIndex, key: Key, primary: string): string {
+  return index.prefix + encodeKey(key) + primary
+}
+
+export function isSameKey(left: Key, right: Key): boolean {
+  return left.length === right.length && left.every((part, at) => part === right[at])
 }
 
 export function indexOf(bound: BoundTable, name: string): BoundIndex {
-  return present(
-    bound.indexes.find((index) => index.name === name),
-    `index ${name} of table ${bound.name}`,
-  )
+  const found = bound.indexes.find((index) => index.name === name)
+  if (found !== undefined) return found
+  throw new AssertionError(`table ${bound.name} has no index ${name}`)
 }
 
 /** A range below a table's or an index's prefix: all its keys begin with `prefix`, the first is not below `from`. */

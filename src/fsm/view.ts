@@ -8,7 +8,7 @@ import type { Key, Range, Reader, Table } from './domain.ts'
 import type { Batch } from './batch.ts'
 import { unpack } from './codec.ts'
 import type { Page, State } from './state.ts'
-import { indexOf, keyRange, rowKey } from './table.ts'
+import { indexOf, keyRange, placeOf } from './table.ts'
 import type { BoundTable, KeyRange, Tables } from './table.ts'
 import { asTouched, Touched } from './touched.ts'
 
@@ -45,10 +45,10 @@ class TableReader implements Reader {
   get<Row>(table: Table<Row>, key: Key): Row | undefined {
     const { tables, state, touched } = this.#source
     const bound = tables.get(table.name)
-    const encoded = rowKey(bound, key)
-    touched?.addKey(encoded, bound.rowPrefix)
     const current = state()
-    return current.row(current.generationPrefix + encoded) as Row | undefined
+    const place = placeOf(bound, current.generationPrefix, key)
+    touched?.addKey(place.key, bound.rowPrefix)
+    return current.row(place.full) as Row | undefined
   }
 
   pages<Row>(table: Table<Row>, range: Range = {}): AsyncIterable<readonly Row[]> {
@@ -171,7 +171,7 @@ export class BatchReader implements Reader {
   }
 
   get<Row>(table: Table<Row>, key: Key): Row | undefined {
-    return this.#batch.row(rowKey(this.#tables.get(table.name), key)) as Row | undefined
+    return this.#batch.row(this.#tables.get(table.name), key) as Row | undefined
   }
 
   pages<Row>(table: Table<Row>, range: Range = {}): AsyncIterable<readonly Row[]> {
