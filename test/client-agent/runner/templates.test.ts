@@ -186,6 +186,25 @@ t.test('data that several tasks need are asked for once, and no more when they e
   t.strictSame([...servers.asked].sort(), ['key a', 'key b'])
 })
 
+t.test('a task that starts later has what another one was told already', async (t) => {
+  const { folder, servers, becomes, own } = await setting(t)
+  await startedRunner(t, servers, { folder })
+  servers.tell('key app/color', key('blue'))
+  const template = {
+    EmbeddedTmpl: '{{ key "app/color" }}',
+    DestPath: 'local/x',
+    ChangeMode: 'noop' as const,
+  }
+  const first = servers.place(1, 'service', tasks(sleeps, [template]))
+  await servers.becomes(first, 'running')
+  const second = servers.place(2, 'service', tasks(sleeps, [template]))
+  await servers.becomes(second, 'running')
+  servers.stop(first)
+  await servers.becomes(first, 'complete')
+  servers.tell('key app/color', key('red'))
+  await becomes(own(second, 'main/local/x'), 'red')
+})
+
 t.test('a template may come from a file, but nothing leads out of the folders', async (t) => {
   const { folder, servers, own } = await setting(t)
   await startedRunner(t, servers, { folder })

@@ -97,7 +97,10 @@ export class TemplateData {
   add(key: string, dependency: Dependency, subscription: Subscription): void {
     const known = this.#watches.get(key)
     if (known !== undefined) {
+      if (known.subscriptions.has(subscription)) return
       known.subscriptions.add(subscription)
+      // Nobody tells it otherwise: the servers say only what changes.
+      if (known.answer !== null) subscription.onChange()
       return
     }
     const length = wantLength + dependency.path.length
@@ -111,9 +114,16 @@ export class TemplateData {
 
   remove(key: string, subscription: Subscription): void {
     const watch = this.#watches.get(key)
-    if (watch?.subscriptions.delete(subscription) !== true || watch.subscriptions.size > 0) return
-    this.#watches.delete(key)
-    this.#length -= wantLength + watch.dependency.path.length
+    if (watch === undefined) return
+    const [asking] = watch.subscriptions
+    if (!watch.subscriptions.delete(subscription)) return
+    if (watch.subscriptions.size === 0) {
+      this.#watches.delete(key)
+      this.#length -= wantLength + watch.dependency.path.length
+    } else if (asking !== subscription) {
+      return
+    }
+    // Of those that are left another one asks: the servers tell nothing to a task that has ended.
     this.#changes()
   }
 
