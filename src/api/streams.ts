@@ -81,6 +81,7 @@ export async function sendStream(
     if (!response.destroyed) response.flushHeaders()
   })
   try {
+    await beginning(readable, response)
     if (options.gzip) {
       await pipeline(readable, createGzip({ level: constants.Z_BEST_SPEED }), response)
     } else {
@@ -88,6 +89,25 @@ export async function sendStream(
     }
   } finally {
     silence.cancel()
+  }
+}
+
+/**
+ * Resolves when there is something to send, or nothing at all, or nobody to send it to. Rejects where the source fails before: a
+ * pipeline would break the connection then.
+ */
+async function beginning(readable: Readable, response: ServerResponse): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const begun = (): void => resolve()
+  readable.on('readable', begun)
+  readable.on('error', reject)
+  response.on('close', begun)
+  try {
+    if (!response.destroyed) await promise
+  } finally {
+    readable.off('readable', begun)
+    readable.off('error', reject)
+    response.off('close', begun)
   }
 }
 

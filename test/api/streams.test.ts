@@ -3,6 +3,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { once } from 'node:events'
 import t from 'tap'
 import type { Route } from '../../src/api/route.ts'
+import { MusterError } from '../../src/lib/errors.ts'
 import { apiFake } from '../support/api-fake.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 
@@ -32,6 +33,19 @@ async function* forever(progress: Progress) {
   }
 }
 
+/** Each a moment after the one before; what fails does so in place of the last. */
+async function* chunks(count: number, fails: boolean, progress: Progress) {
+  try {
+    for (let chunk = 1; chunk <= count; chunk += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      if (fails && chunk === count) throw new MusterError('not_found', 'there is no such file')
+      yield Buffer.from('x')
+    }
+  } finally {
+    progress.ended = true
+  }
+}
+
 async function server() {
   const progress: Progress = { pages: 0, ended: false }
   const routes: Route[] = [
@@ -47,6 +61,13 @@ async function server() {
       }),
     },
     { method: 'GET', path: '/v1/forever', handle: () => ({ stream: forever(progress) }) },
+    {
+      method: 'GET',
+      path: '/v1/chunks/:count',
+      handle: (request) => ({
+        stream: chunks(Number(request.parameter('count')), request.search.flag('fail'), progress),
+      }),
+    },
     {
       method: 'GET',
       path: '/v1/text/:length',
@@ -119,6 +140,23 @@ t.test('a source that fails before the first byte is an error like any other', a
   const reply = await fetch(`${url}/v1/pages/5?fail=1`)
   t.equal(reply.status, 500)
   t.match(await reply.text(), /^internal error, request/)
+  await http.stop()
+})
+
+t.test('so is a stream of bytes; one that is empty is an answer', async (t) => {
+  const { http, url, progress } = await server()
+  const failed = await fetch(`${url}/v1/chunks/1?fail`)
+  t.equal(failed.status, 404)
+  t.equal(await failed.text(), 'there is no such file')
+  t.ok(progress.ended)
+  for (const count of [0, 1, 3]) {
+    const reply = await fetch(`${url}/v1/chunks/${count}`)
+    t.equal(reply.status, 200)
+    t.equal(await reply.text(), 'x'.repeat(count))
+  }
+  const cut = await fetch(`${url}/v1/chunks/3?fail`)
+  t.equal(cut.status, 200)
+  await t.rejects(cut.text())
   await http.stop()
 })
 
