@@ -76,17 +76,21 @@ async function programOf(command: string, { folder, env }: TaskToStart): Promise
     : command.includes('/')
       ? own
       : [...own, ...pathsOf(env['PATH'] ?? '', folder).map((path) => join(path, command))]
-  for (const path of found) if (await isProgram(path)) return path
-  throw new MusterError('invalid_argument', `there is no program ${command}`)
+  for (const path of found) if (await isFile(path, constants.X_OK)) return path
+  const isThere = await Promise.all(found.map((path) => isFile(path, constants.F_OK)))
+  throw new MusterError(
+    'invalid_argument',
+    isThere.includes(true) ? `${command} is not executable` : `there is no program ${command}`,
+  )
 }
 
 function pathsOf(path: string, folder: string): readonly string[] {
   return path.split(delimiter).map((part) => resolve(folder, part))
 }
 
-async function isProgram(path: string): Promise<boolean> {
+async function isFile(path: string, mode: number): Promise<boolean> {
   try {
-    await access(path, constants.X_OK)
+    await access(path, mode)
     return (await stat(path)).isFile()
   } catch {
     return false

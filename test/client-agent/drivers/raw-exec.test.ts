@@ -175,6 +175,11 @@ t.test('what cannot be started says why', async (t) => {
     await refusalOf({ config: { command: 'no-such-program' } }),
     'invalid_argument: there is no program no-such-program',
   )
+  const text = join(t.testdir({ text: '' }), 'text')
+  t.equal(
+    await refusalOf({ config: { command: text } }),
+    `invalid_argument: ${text} is not executable`,
+  )
   t.match(await refusalOf({ config: {} }), 'raw_exec needs command')
   t.match(await refusalOf({ config: { command: 'true', image: 'x' } }), 'raw_exec knows no image')
   t.match(await refusalOf({ user: 'someone-else' }), 'not_implemented: raw_exec runs tasks as')
