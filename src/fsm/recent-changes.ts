@@ -14,8 +14,11 @@ const blockKeysMax = 512
 /** Into how many blocks what is remembered is divided: a full one is forgotten as a whole. */
 const blocksMin = 4
 
-/** Bytes that a block begins with; it grows to what its keys take. */
+/** Bytes that a block begins with; it grows to what its keys take, */
 const blockBytes = 16 * 1024
+
+/** and goes when it is forgotten, if it grew to more than this. */
+const reusedBytesMax = 128 * 1024
 
 /** With more to look for, keys are looked up one by one. */
 const soughtMax = 8
@@ -39,7 +42,7 @@ export class RecentChanges {
   /** All changes after this index are in the blocks. */
   #knownFrom: number
 
-  /** Of `max` keys at most three quarters and more are remembered. `index`: as of `forget`. */
+  /** Of `max` keys at least three quarters are remembered. `index`: as of `forget`. */
   constructor(max: number, index: number) {
     this.#blockKeys = Math.max(1, Math.min(blockKeysMax, Math.floor(max / blocksMin)))
     this.#blocksMax = Math.max(2, Math.floor(max / this.#blockKeys))
@@ -92,6 +95,7 @@ export class RecentChanges {
     if (this.#blocks.length < this.#blocksMax) return emptyBlock(this.#blockKeys)
     const oldest = present(this.#blocks.shift(), 'the oldest block')
     this.#knownFrom = lastIndexOf(oldest)
+    if (oldest.bytes.byteLength > reusedBytesMax) return emptyBlock(this.#blockKeys)
     oldest.count = 0
     return oldest
   }

@@ -126,7 +126,9 @@ export function entryKey(index: BoundIndex, key: Key, primary: string): string {
 }
 
 export function isSameKey(left: Key, right: Key): boolean {
-  return left.length === right.length && left.every((part, at) => part === right[at])
+  if (left.length !== right.length) return false
+  for (let at = 0; at < left.length; at += 1) if (left[at] !== right[at]) return false
+  return true
 }
 
 export function indexOf(bound: BoundTable, name: string): BoundIndex {
