@@ -89,6 +89,8 @@ export async function sendStream(
     }
   } finally {
     silence.cancel()
+    // A pipeline to a response that is closed already throws before it looks at its source.
+    readable.destroy()
   }
 }
 

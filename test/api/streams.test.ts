@@ -46,6 +46,25 @@ async function* chunks(count: number, fails: boolean, progress: Progress) {
   }
 }
 
+/** Has nothing to say until it is ended. */
+function silence(progress: Progress): AsyncIterableIterator<Buffer> {
+  const end = Promise.withResolvers<IteratorResult<Buffer>>()
+  return {
+    next: () => {
+      progress.pages += 1
+      return end.promise
+    },
+    return: () => {
+      progress.ended = true
+      end.resolve({ done: true, value: undefined })
+      return end.promise
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
+}
+
 async function server() {
   const progress: Progress = { pages: 0, ended: false }
   const routes: Route[] = [
@@ -61,6 +80,7 @@ async function server() {
       }),
     },
     { method: 'GET', path: '/v1/forever', handle: () => ({ stream: forever(progress) }) },
+    { method: 'GET', path: '/v1/silence', handle: () => ({ stream: silence(progress) }) },
     {
       method: 'GET',
       path: '/v1/chunks/:count',
@@ -157,6 +177,17 @@ t.test('so is a stream of bytes; one that is empty is an answer', async (t) => {
   const cut = await fetch(`${url}/v1/chunks/3?fail`)
   t.equal(cut.status, 200)
   await t.rejects(cut.text())
+  await http.stop()
+})
+
+t.test('a client that leaves before the first byte ends the source', async () => {
+  const { http, port, progress } = await server()
+  const asked = httpRequest({ port, host: '127.0.0.1', path: '/v1/silence' })
+  asked.on('error', () => {})
+  asked.end()
+  await eventuallyTrue('it is read', () => progress.pages > 0)
+  asked.destroy()
+  await eventuallyTrue('it is ended', () => progress.ended)
   await http.stop()
 })
 
