@@ -6,6 +6,7 @@
  * collector, each to die soon after it has grown old.
  */
 import { present } from '../lib/assert.ts'
+import { firstWhere } from '../lib/binary-search.ts'
 import type { Touched } from './touched.ts'
 
 /** Keys of one block at most. */
@@ -167,12 +168,5 @@ function lastIndexOf({ indexes, count }: Block): number {
 
 /** The first slot of a change after `index`; the count when there is none. */
 function slotAfter({ indexes, count }: Block, index: number): number {
-  let low = 0
-  let high = count
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (present(indexes[middle], 'the index of a change') <= index) low = middle + 1
-    else high = middle
-  }
-  return low
+  return firstWhere(0, count, (slot) => present(indexes[slot], 'the index of a change') > index)
 }

@@ -6,6 +6,7 @@
  * A place is the number of a record since the beginning: no two have the same.
  */
 import { present } from './assert.ts'
+import { firstWhere } from './binary-search.ts'
 
 /** Records of one block. As long as one of them is there, so are the bytes of all of them. */
 export const blockRecords = 64
@@ -93,14 +94,7 @@ export class RecordRing {
 
   /** Of the first record with `index` or a higher one; `endPlace` when there is none. */
   placeOf(index: number): number {
-    let low = this.#first
-    let high = this.#end
-    while (low < high) {
-      const middle = Math.floor((low + high) / 2)
-      if (this.indexAt(middle) < index) low = middle + 1
-      else high = middle
-    }
-    return low
+    return firstWhere(this.#first, this.#end, (place) => this.indexAt(place) >= index)
   }
 
   /** The oldest record, of which there must be one; it is there no more. */
