@@ -238,20 +238,19 @@ export class HttpServer {
       exposeHeadRoutes: false,
       return503OnClosing: false,
       genReqId: (request: IncomingMessage) => this.#ids.of(request),
-      rewriteUrl: (request) =>
-        this.#lists.begin(request, withoutTrailingSlash(originForm(request.url ?? '/'))),
+      // Routes are found in the table of this server. Fastify's router has nothing to look for.
+      rewriteUrl: () => '/',
       // The query string is read by `search.ts`, when a route asks.
       routerOptions: { querystringParser: () => noQuery },
-      frameworkErrors: (_error, request, reply) => {
-        this.#serve({ route: brokenPath, parameters: noParameters }, request, reply)
-      },
     })
     // Every request leaves Fastify's path here, before bodies and content types.
     app.addHook('onRequest', (request, reply) => {
-      this.#serve(this.#found(request.raw), request, reply)
+      const { raw, originalUrl } = request
+      raw.url = this.#lists.begin(raw, withoutTrailingSlash(originForm(originalUrl)))
+      this.#serve(this.#found(raw), request, reply)
     })
     app.addHttpMethod(listAlias)
-    app.all('*', neverReached)
+    app.all('/', neverReached)
     return app
   }
 
