@@ -26,3 +26,11 @@ export function errorOf({ code, text }: Refusal): MusterError {
       return new MusterError('invalid_argument', text)
   }
 }
+
+/** Of a read whose state cannot get as far as it has to. */
+export function behindError(): MusterError {
+  return new MusterError(
+    'unavailable',
+    'the disk of this server takes no writes, so its state is behind; ask another server, or for a stale read',
+  )
+}

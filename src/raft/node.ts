@@ -7,7 +7,7 @@
 import type { Timer } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { Applier } from './applier.ts'
-import { assertWanted, errorOf, stoppedError, type Signal } from './node-errors.ts'
+import { assertWanted, behindError, errorOf, stoppedError, type Signal } from './node-errors.ts'
 import { RaftCore } from './core/core.ts'
 import type { ProposeResult } from './core/leader.ts'
 import type { Configuration, LogIndex, Message, ServerId } from './core/message.ts'
@@ -171,15 +171,11 @@ export class RaftNode implements Raft {
   }
 
   async readBarrier(mode: ReadMode, deadlineMs: number, signal?: Signal): Promise<void> {
-    const index = await this.#reads.index(mode, deadlineMs)
+    let index = await this.#reads.index(mode, deadlineMs)
+    index ??= await this.#reads.later(mode, deadlineMs)
     assertWanted(signal)
     if (this.#options.machine.appliedIndex >= index) return
-    if (this.#options.gate.refusing) {
-      throw new MusterError(
-        'unavailable',
-        'the disk of this server takes no writes, so its state is behind; ask another server, or for a stale read',
-      )
-    }
+    if (this.#options.gate.refusing) throw behindError()
     await this.#applied.wait({ index }, deadlineMs, 'this server is behind its leader')
     assertWanted(signal)
   }

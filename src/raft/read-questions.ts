@@ -60,17 +60,22 @@ export class ReadQuestions {
     return known !== null && index >= known
   }
 
-  /** The index that the state must have reached. Rejects with `no_leader` or `timeout`. */
-  async index(mode: ReadMode, deadlineMs: number): Promise<LogIndex> {
+  /** The index that the state must have reached; null: ask again with `later`. Rejects with `no_leader` or `timeout`. */
+  index(mode: ReadMode, deadlineMs: number): Promise<LogIndex | null> {
     const { clock, readNow } = this.#options
+    const now = clock.monotonicMs()
+    const known = readNow(mode === 'linearizable', now)
+    if (known !== null) return Promise.resolve(known)
+    if (now < deadlineMs) return this.#ask(mode, deadlineMs)
+    return Promise.reject(new MusterError('no_leader', 'No cluster leader'))
+  }
+
+  /** As `index`, of a read that was refused, until there is a leader that answers. */
+  async later(mode: ReadMode, deadlineMs: number): Promise<LogIndex> {
     for (;;) {
-      const now = clock.monotonicMs()
-      const known = readNow(mode === 'linearizable', now)
-      if (known !== null) return known
-      if (now >= deadlineMs) throw new MusterError('no_leader', 'No cluster leader')
-      const index = await this.#ask(mode, deadlineMs)
+      await delay(this.#options.clock, retryMs)
+      const index = await this.index(mode, deadlineMs)
       if (index !== null) return index
-      await delay(clock, retryMs)
     }
   }
 

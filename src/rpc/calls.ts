@@ -43,11 +43,10 @@ export class Calls {
     return this.#underWay
   }
 
-  /** Returns what `end` wants: when it began, monotonic ms, where that will be told. */
+  /** Returns what `end` wants: when it began, monotonic ms. */
   begin(): number {
-    const { audit, clock } = this.#options
     this.#underWay += 1
-    return audit === undefined ? 0 : clock.monotonicMs()
+    return this.#options.clock.monotonicMs()
   }
 
   /** `error`: null for a call that went well. */
@@ -99,7 +98,8 @@ export class AskedQuery implements QueryCall {
   readonly #calls: Calls
   readonly #startMs: number
 
-  constructor(calls: Calls, asked: Omit<QueryCall, 'ended'>) {
+  /** `startMs`: what `calls.begin` returned. */
+  constructor(calls: Calls, startMs: number, asked: Omit<QueryCall, 'ended'>) {
     this.method = asked.method
     this.args = asked.args
     this.caller = asked.caller
@@ -108,7 +108,7 @@ export class AskedQuery implements QueryCall {
     this.signal = asked.signal
     this.shape = asked.shape
     this.#calls = calls
-    this.#startMs = calls.begin()
+    this.#startMs = startMs
   }
 
   ended(error: unknown): void {

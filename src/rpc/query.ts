@@ -50,13 +50,13 @@ export function mustSeeSome({ least = [] }: AnyQuery, permissions: Permissions):
   if (!maySeeSome(permissions, least)) throw lacksAll(permissions, [least])
 }
 
-/** The view stays open behind the answer. */
-export async function runOver(
+/** The view stays open behind the answer. One that is there at once costs no promise. */
+export function runOver(
   view: RecordingView,
   call: QueryCall,
   permissions: Permissions,
   services: Services,
-): Promise<QueryAnswer> {
+): QueryAnswer | Promise<QueryAnswer> {
   const context: QueryContext = {
     caller: call.caller,
     accessor: permissions.accessor ?? null,
@@ -66,16 +66,32 @@ export async function runOver(
     service: services.get,
   }
   try {
-    const result = await call.method.query(view, call.args as never, context)
-    return {
-      value: result.value,
-      index: Math.max(result.index, view.floorIndex, 1),
-      close: () => view.close(),
-      shared: null,
-    }
+    const result = call.method.query(view, call.args as never, context)
+    return result instanceof Promise ? answerLater(view, result) : answerOver(view, result)
   } catch (error) {
     view.close()
     throw error
+  }
+}
+
+async function answerLater(
+  view: RecordingView,
+  result: Promise<QueryResult<unknown>>,
+): Promise<QueryAnswer> {
+  try {
+    return answerOver(view, await result)
+  } catch (error) {
+    view.close()
+    throw error
+  }
+}
+
+function answerOver(view: RecordingView, { value, index }: QueryResult<unknown>): QueryAnswer {
+  return {
+    value,
+    index: Math.max(index, view.floorIndex, 1),
+    close: () => view.close(),
+    shared: null,
   }
 }
 

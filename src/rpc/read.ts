@@ -79,17 +79,19 @@ export class QueryReader {
       const permissions = resolved instanceof Promise ? await resolved : resolved
       mustRead(call, permissions, this.#options.services)
       const shared = call.shape === null ? null : await this.#runShared(call, permissions)
-      const answer =
-        shared ??
-        released(
-          await runOver(this.#options.state.view(false), call, permissions, this.#options.services),
-        )
+      const answer = shared ?? this.#runAlone(call, permissions)
+      const known = answer instanceof Promise ? await answer : answer
       call.ended(null)
-      return answer
+      return shared === null ? released(known) : known
     } catch (error) {
       call.ended(error)
       throw error
     }
+  }
+
+  #runAlone(call: QueryCall, permissions: Permissions): QueryAnswer | Promise<QueryAnswer> {
+    const { state, services } = this.#options
+    return runOver(state.view(false), call, permissions, services)
   }
 
   /** Of the very state that it is asked of. Null for the first who asks: it may well be the only one. */

@@ -100,9 +100,10 @@ export class ServerDispatcher implements Dispatcher {
     read: ReadOptions,
     options: QueryOptions = {},
   ): Promise<QueryAnswer> {
-    const { deadlineMs = this.#latestMs(), signal = never, shape = null } = options
+    const startMs = this.#calls.begin()
+    const { deadlineMs = startMs + this.#limits.callMs, signal = never, shape = null } = options
     const asked = { method, args, caller, options: read, deadlineMs, signal, shape }
-    const call = new AskedQuery(this.#calls, asked)
+    const call = new AskedQuery(this.#calls, startMs, asked)
     try {
       method.check(args)
     } catch (error) {
@@ -122,7 +123,7 @@ export class ServerDispatcher implements Dispatcher {
     let failure: unknown = null
     try {
       if (method.kind === 'local') return await this.#callLocal(method, args, caller, options)
-      const { deadlineMs = this.#latestMs(), signal = never, trace = null } = options
+      const { deadlineMs = startMs + this.#limits.callMs, signal = never, trace = null } = options
       const call = new LeaderCall(
         this.#options,
         this.#runner,
