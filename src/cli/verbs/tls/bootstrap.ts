@@ -30,7 +30,7 @@ EC P-256.
     },
     region: { summary: 'The region; that of what is there, else global', value: 'NAME' },
     host: {
-      summary: 'A name or address at which clients reach a server; repeatable, kept',
+      summary: 'A name or address at which programs reach an agent; repeatable, kept',
       value: 'HOST',
     },
     days: {
