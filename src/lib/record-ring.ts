@@ -11,9 +11,11 @@ import { firstWhere } from './binary-search.ts'
 /** Records of one block. As long as one of them is there, so are the bytes of all of them. */
 export const blockRecords = 64
 
-/** Bytes that a block is made with: those that the one before it took, within these bounds. */
+/** Bytes that a block is made with: a little more than the one before it took, within these bounds. */
 const blockBytesMin = 1_024
 const blockBytesMax = 64 * 1_024
+/** Its records seldom take just as many. What is not used is kept for as long as they are, so it is little. */
+const spareShare = 1 / 8
 
 type Block = {
   readonly indexes: Float64Array
@@ -128,14 +130,15 @@ export class RecordRing {
   #withRoom(byteLength: number): Block {
     const newest = this.#blocks.at(-1)
     if (newest === undefined || newest.count === blockRecords) {
-      const likely = Math.min(Math.max(newest?.used ?? 0, blockBytesMin), blockBytesMax)
-      const block = newBlock(Math.max(likely, byteLength))
+      const likely = withSpare(newest?.used ?? 0)
+      const bytes = Math.min(Math.max(likely, blockBytesMin), blockBytesMax)
+      const block = newBlock(Math.max(bytes, byteLength))
       this.#blocks.push(block)
       return block
     }
     const needed = newest.used + byteLength
     if (needed > newest.bytes.byteLength) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * newest.bytes.byteLength))
+      const larger = Buffer.allocUnsafeSlow(Math.max(needed, withSpare(newest.bytes.byteLength)))
       larger.set(newest.bytes.subarray(0, newest.used))
       newest.bytes = larger
     }
@@ -152,6 +155,10 @@ function newBlock(bytes: number): Block {
     count: 0,
     used: 0,
   }
+}
+
+function withSpare(bytes: number): number {
+  return Math.ceil(bytes * (1 + spareShare))
 }
 
 function startOf(block: Block, slot: number): number {

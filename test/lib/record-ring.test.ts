@@ -1,5 +1,6 @@
 /** Records come out as they went in, by place and by index, whatever went before them. */
 import t from 'tap'
+import { randomInteger, seededRandom } from '../../src/lib/random.ts'
 import { blockRecords, RecordRing } from '../../src/lib/record-ring.ts'
 import fc from '../support/fast-check.ts'
 
@@ -78,6 +79,21 @@ void t.test('a record of any size has room', async (t) => {
   for (const [at, size] of sizes.entries()) {
     t.ok(ring.recordAt(at).bytes.equals(Buffer.alloc(size, at)), `${size} bytes`)
   }
+})
+
+void t.test('its blocks take little more than the bytes of their records', async (t) => {
+  const ring = new RecordRing()
+  const random = seededRandom(7)
+  let used = 0
+  for (let at = 0; at < 100 * blockRecords; at += 1) {
+    const size = randomInteger(random, 50, at % 3 === 0 ? 1_000 : 200)
+    ring.append(at, 0, Buffer.alloc(size))
+    used += size
+  }
+  const blocks = new Set<ArrayBufferLike>()
+  for (let at = 0; at < ring.endPlace; at += 1) blocks.add(ring.recordAt(at).bytes.buffer)
+  const taken = [...blocks].reduce((total, { byteLength }) => total + byteLength, 0)
+  t.ok(taken < 1.25 * used, `${taken} bytes for ${used}`)
 })
 
 void t.test('a record that was found stays as it is when it went and others came', async (t) => {
