@@ -76,7 +76,7 @@ export const limitsSchema = Type.Object(
       about: 'changed rows kept in memory for readers that follow or come back; the oldest go',
     }),
     event_bytes_kept_max: size(64 * 1024, 1024 * MiB, '64KiB to 1GiB', {
-      default: '32MiB',
+      default: '16MiB',
       about: 'the same in bytes, each row with 32 for what is around it',
     }),
   },

@@ -82,7 +82,7 @@ t.test('the smallest file gets sound defaults and is frozen', async (t) => {
       blockingQueriesMax: 16384,
       eventStreamsMax: 1024,
       eventsKeptMax: 65536,
-      eventBytesKeptMax: 32 * 1024 * 1024,
+      eventBytesKeptMax: 16 * 1024 * 1024,
     },
     audit: {
       enabled: false,

@@ -24,7 +24,7 @@ export type EventBufferLimits = {
 
 export const eventBufferLimits: EventBufferLimits = {
   eventsMax: 65_536,
-  bytesMax: 32 * 1024 * 1024,
+  bytesMax: 16 * 1024 * 1024,
   readersMax: 1_024,
 }
 
