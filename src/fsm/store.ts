@@ -43,7 +43,7 @@ export const storeLimits: StoreLimits = {
  * (64 x 4 MiB), not by the size of the state.
  */
 const tuning = {
-  cacheSize: 32 * 1024 * 1024,
+  cacheSize: 16 * 1024 * 1024,
   blockSize: 8 * 1024,
   maxFileSize: 4 * 1024 * 1024,
   maxOpenFiles: 74,
