@@ -29,6 +29,9 @@ const wholeLengthMax = 1_048_576
 /** Counted for a longer list while it streams: what was read ahead of it. */
 const streamedBytes = wholeLengthMax
 
+/** As routes write it. */
+const cacheControl = 'Cache-Control'
+
 const gzipAsync = promisify(gzip)
 
 /** Resolves when the response is handed over, or its stream has ended. May throw. */
@@ -146,8 +149,8 @@ function headOf(rules: ReplyRules, exchange: Exchange, reply: ApiReply, type: st
     for (const [name, value] of Object.entries(reply.headers)) head.set(name, value)
   }
   // Good answers there say so themselves, refusals and unknown paths do not.
-  if (hasJsonErrors(exchange.path) && !head.has('cache-control')) {
-    head.set('Cache-Control', 'no-store')
+  if (reply.headers?.[cacheControl] === undefined && hasJsonErrors(exchange.path)) {
+    head.set(cacheControl, 'no-store')
   }
   return head
 }

@@ -248,7 +248,7 @@ function wishOf(fields: CoercedFields) {
   }
 }
 
-async function lookUp(request: ApiRequest, secret: string, isSelf: boolean): Promise<ApiReply> {
+function lookUp(request: ApiRequest, secret: string, isSelf: boolean): Promise<ApiReply> {
   return show(request, bySecret(secret), secret, isSelf)
 }
 

@@ -76,19 +76,20 @@ const lookup = defineQuery({
     // As the peer's policies have it: what is asked by POST needs the right to update.
     access: isSelf ? 'read' : 'write',
   }),
-  query: async (reader, { which, isSelf, batch }, context) => {
+  query: (reader, { which, isSelf, batch }, context) => {
     assertAclEnabled(context)
     const { token } = context.caller
     if (isSelf && (token === null || which.by !== 'token' || which.hash !== hashOf(token))) {
       throw denied('a token looks itself up')
     }
-    const found =
-      batch === null
-        ? await rowOf(reader, which, token)
-        : (context.service(batchTokens).open(reader, batch)?.row ?? null)
-    // The request that spent the last use sees its token; nobody else does.
-    const row = found?.usesLeft === 0 && !isSelf ? null : found
-    return { value: row, index: row?.modifyIndex ?? aclIndex(reader, 'tokens') }
+    const shown = (found: TokenRow | null) => {
+      // The request that spent the last use sees its token; nobody else does.
+      const row = found?.usesLeft === 0 && !isSelf ? null : found
+      return { value: row, index: row?.modifyIndex ?? aclIndex(reader, 'tokens') }
+    }
+    if (batch !== null) return shown(context.service(batchTokens).open(reader, batch)?.row ?? null)
+    const found = rowOf(reader, which, token)
+    return found instanceof Promise ? found.then(shown) : shown(found)
   },
 })
 
