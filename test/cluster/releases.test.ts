@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import manifest from '../../package.json' with { type: 'json' }
 import { freePorts } from '../support/free-ports.ts'
-import { makeRelease, runIn, useAgent } from '../support/release.ts'
+import { arch, makeRelease, runIn, useAgent } from '../support/release.ts'
 
 const { version } = manifest
 const folder = t.testdir()
@@ -42,6 +42,29 @@ t.test('the single executable runs by itself and leaves nothing behind', async (
   const used = await useAgent(home, [program, 'agent', '-dev'])
   t.match(used, { written: 200, read: 'tried', code: 0 }, used.log)
   t.same(await readdir(home), [], 'the binding was removed once it was loaded')
+})
+
+t.test('the forms for arm64 run, on another machine by an emulator', async (t) => {
+  const emulator = arch === 'arm64' ? [] : ['qemu-aarch64-static', '-L', '/usr/aarch64-linux-gnu']
+  const [program = 'true'] = emulator
+  if (!(await isHere(program))) {
+    console.error(`The forms for arm64 were not run: this needs ${program}`)
+    t.pass('no emulator')
+    return
+  }
+  const home = join(folder, 'arm64')
+  const forms = await makeRelease(join(home, 'dist'), ['package', 'executable'], 'arm64')
+  const executable = [...emulator, join(forms, 'muster')]
+  const told = { code: 0, out: `muster ${version}\n`, err: '' }
+  t.same(await runIn(home, [...executable, 'version']), told)
+  const used = await useAgent(join(home, 'data'), [...executable, 'agent', '-dev'])
+  t.match(used, { written: 200, read: 'tried', code: 0 }, used.log)
+
+  const unpacked = await runIn(home, ['tar', 'xf', join(forms, `muster-${version}.tgz`)])
+  t.equal(unpacked.code, 0, unpacked.err)
+  const lib = join(home, 'package/lib')
+  const packaged = [...emulator, join(lib, 'node'), join(lib, 'start.cjs'), 'version']
+  t.same(await runIn(home, packaged), told)
 })
 
 t.test('the Debian package holds what a machine needs', async (t) => {

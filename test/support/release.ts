@@ -13,9 +13,13 @@ const MAKE_MS = 240_000
 
 export const { arch } = process
 
-/** Makes the forms below `folder`, for this machine alone. Returns the folder that they are in. */
-export async function makeRelease(folder: string, forms: readonly string[]): Promise<string> {
-  const options = ['--arch', arch, ...forms.flatMap((form) => ['--form', form])]
+/** Makes the forms below `folder`, for one platform. Returns the folder that they are in. */
+export async function makeRelease(
+  folder: string,
+  forms: readonly string[],
+  platform: string = arch,
+): Promise<string> {
+  const options = ['--arch', platform, ...forms.flatMap((form) => ['--form', form])]
   await start(
     process.execPath,
     [join(root, 'scripts/release.ts'), ...options, '--output', folder],
@@ -23,7 +27,7 @@ export async function makeRelease(folder: string, forms: readonly string[]): Pro
       timeout: MAKE_MS,
     },
   )
-  return join(folder, `linux-${arch}`)
+  return join(folder, `linux-${platform}`)
 }
 
 /** The machine's own programs, and nothing of this project; the test's Node.js is named where npm needs one. */
