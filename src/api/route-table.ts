@@ -43,6 +43,8 @@ export class RouteTable {
   readonly #root = newNode()
   /** By the first two segments of paths that have them written out, as in `/v1/kv`. */
   readonly #heads = new Map<string, Node>()
+  /** By path, of those that have no parameter and do not go on. */
+  readonly #whole = new Map<string, Ends>()
   readonly #known: ReadonlySet<Route>
 
   /** Asserts that no two routes serve the same method and path in the same dialect. */
@@ -77,7 +79,14 @@ export class RouteTable {
     const third = path.indexOf('/', second + 1)
     const to = third < 0 ? path.length : third
     const head = this.#heads.get(path.slice(0, to))
-    return head === undefined ? null : endBelow(head, sought, to + 1)
+    if (head === undefined) return null
+    const end = head.written.size === 0 ? null : this.#endOfWhole(sought)
+    return end ?? endBelow(head, sought, to + 1)
+  }
+
+  /** It goes before all others that fit. */
+  #endOfWhole({ path, method, dialect }: Sought): End | null {
+    return endFor(this.#whole.get(path)?.get(method), dialect)
   }
 
   /** Sorted methods of every route of a dialect that a path, as it was sent, fits; empty when there is none. */
@@ -100,6 +109,9 @@ export class RouteTable {
       node = segment.startsWith(':') ? (node.parameter ??= newNode()) : writtenBelow(node, segment)
     }
     const ends = isOpen ? node.open : node.ends
+    if (!segments.some((segment) => segment.startsWith(':')) && !isOpen) {
+      this.#whole.set(route.path, ends)
+    }
     const names = segments.flatMap((segment, at) =>
       segment.startsWith(':') ? [[at, segment.slice(1)] as const] : [],
     )

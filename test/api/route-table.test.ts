@@ -41,6 +41,7 @@ t.test('a segment goes before a parameter, and a parameter before a tail', async
     ['/v1/auth/token/login', 'GET /v1/auth/token/*'],
     ['/v1/auth/token/lookup', 'GET /v1/auth/token/lookup'],
     ['/v1/auth/token/lookup-self', 'GET /v1/auth/token/*'],
+    ['/v1/auth/token/look%75p', 'GET /v1/auth/token/lookup'],
     ['/v1/auth/token/config', 'GET /v1/auth/token/*'],
     ['/v1/auth/ldap/names', 'GET /v1/auth/*'],
     ['/v1/auth/ldap/names?list=true', 'LIST /v1/auth/:mount/names'],
