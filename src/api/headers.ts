@@ -27,8 +27,21 @@ export type ReplyHeaderNames = {
   readonly nextToken: readonly string[]
 }
 
+export type ReplyNames = {
+  /** Below `/v1/auth` and `/v1/sys`, where Vault's clients ask and no others: each further name costs a look-up a fortieth of its time. */
+  readonly secrets: ReplyHeaderNames
+  readonly others: ReplyHeaderNames
+}
+
 /** `aliases` are emitted besides the own prefix. */
-export function replyHeaderNames(aliases: readonly HeaderPrefix[]): ReplyHeaderNames {
+export function replyNames(aliases: readonly HeaderPrefix[]): ReplyNames {
+  return {
+    secrets: namesUnder(aliases.filter((alias) => alias === aliasPrefixes.vault)),
+    others: namesUnder(aliases),
+  }
+}
+
+function namesUnder(aliases: readonly HeaderPrefix[]): ReplyHeaderNames {
   const prefixes = [...new Set([ownPrefix, ...aliases])]
   const under = (name: string) => prefixes.map((prefix) => `${prefix}${name}`)
   return {

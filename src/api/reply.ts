@@ -4,7 +4,7 @@ import { constants, gzip } from 'node:zlib'
 import type { Clock } from '../lib/clock.ts'
 import type { SharedResult } from '../rpc/shared-reads.ts'
 import { errorReply, hasJsonErrors } from './errors.ts'
-import { acceptsGzip, type ReplyHeaderNames } from './headers.ts'
+import { acceptsGzip, type ReplyNames } from './headers.ts'
 import { decodeJsonExact, encodeJson } from './json.ts'
 import { Head, leave } from './leaving.ts'
 import { smallAnswerBytes, type Held, type Outgoing } from './outgoing.ts'
@@ -15,7 +15,7 @@ import { SharedBody } from './shared-body.ts'
 import { jsonArray, readAhead, sendStream } from './streams.ts'
 
 export type ReplyRules = {
-  readonly names: ReplyHeaderNames
+  readonly names: ReplyNames
   /** Bodies up to this size are never compressed. */
   readonly gzipBytesMin: number
   /** A client that takes nothing for this long is dropped. */
@@ -133,7 +133,8 @@ export async function sendError(
 
 function headOf(rules: ReplyRules, exchange: Exchange, reply: ApiReply, type: string | null): Head {
   const { contact } = exchange
-  const { names } = rules
+  const isOfSecrets = hasJsonErrors(exchange.path)
+  const names = isOfSecrets ? rules.names.secrets : rules.names.others
   const head = new Head(reply.status ?? 200)
   head.set(requestIdHeader, exchange.requestId)
   if (exchange.extraHeaders !== null) head.lines.push(...exchange.extraHeaders)

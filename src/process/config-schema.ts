@@ -77,7 +77,8 @@ export const fileSchema = Type.Object(
       description: `a list of ${headerAliases.join(', ')}, each once`,
       default: [...headerAliases],
       shown: headerAliases.map((alias) => `\`${alias}\``).join(', '),
-      about: 'whose header names are sent beside our own (all are read)',
+      about:
+        'whose header names are sent beside our own, below `/v1/auth` and `/v1/sys` those of `vault` alone (all are read)',
     }),
     http: httpSchema,
     limits: limitsSchema,

@@ -51,6 +51,18 @@ t.test('a read carries index, leader and contact under every alias', async (t) =
   }
 })
 
+t.test('below /v1/auth and /v1/sys only clients of Vault find theirs', async (t) => {
+  const { http } = apiFake({
+    routes: [{ ...here, path: '/v1/sys/here', handle: () => ({ index: 7, json: 1 }) }],
+  })
+  const { headers } = await http.app.inject({ url: '/v1/sys/here' })
+  t.same(
+    Object.keys(headers).filter((name) => name.endsWith('-index')),
+    ['x-service-index', 'x-vault-index'],
+  )
+  await http.stop(0)
+})
+
 t.test(
   'another region is refused, on every route that is not about this server alone',
   async (t) => {
