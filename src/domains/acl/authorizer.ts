@@ -88,10 +88,7 @@ export function aclAuthorizer(options: AclAuthorizerOptions): Authorizer & Token
 export class AclAuthorizer implements Authorizer, TokenOwners {
   readonly #options: AclAuthorizerOptions
   readonly #ruleSets: RuleSets
-  /**
-   * By the secret, in memory only: hashing it costs more than all else of a look-up. Only secrets that were good when they
-   * came last.
-   */
+  /** By the secret, in memory only. Only secrets that were good when they came last. */
   readonly #known = new LruMap<string, Known>(callersKeptMax)
   #anonymous: Known | undefined
 
@@ -129,12 +126,8 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
   }
 
   #rowOf(reader: Reader, token: string): TokenRow | null {
-    const stored = tokenByHash(reader, this.#hashOf(token))
+    const stored = tokenByHash(reader, hashOf(token))
     return stored ?? this.#options.batch.open(reader, token)?.row ?? null
-  }
-
-  #hashOf(token: string): string {
-    return this.#known.get(token)?.subject?.hash ?? hashOf(token)
   }
 
   /** A request from outside of the networks costs no use. */
@@ -168,10 +161,7 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
   /** Null: there is no such token, or it is worth nothing any more. */
   #find(token: string | null): Known | null {
     const before = token === null ? this.#anonymous : this.#known.get(token)
-    const known =
-      before !== undefined && this.#stands(before)
-        ? before
-        : this.#look(token, before?.subject?.hash)
+    const known = before !== undefined && this.#stands(before) ? before : this.#look(token)
     if (known === null) {
       if (token !== null) this.#known.delete(token)
       return null
@@ -207,9 +197,9 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
     return true
   }
 
-  #look(token: string | null, knownHash: string | undefined): Known | null {
+  #look(token: string | null): Known | null {
     const { reader, settings } = this.#options
-    const hash = token === null ? null : (knownHash ?? hashOf(token))
+    const hash = token === null ? null : hashOf(token)
     const stored = hash === null ? null : tokenByHash(reader, hash)
     const batch = token === null || stored !== null ? null : this.#options.batch.open(reader, token)
     const row = stored ?? batch?.row ?? null
