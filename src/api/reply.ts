@@ -62,7 +62,13 @@ function sendOwn(rules: ReplyRules, exchange: Exchange, reply: ApiReply): Promis
   if (json !== undefined || reply.encoded !== undefined) {
     const text = jsonText(json, reply.encoded, exchange.pretty)
     const head = headOf(rules, exchange, reply, reply.type ?? 'application/json')
-    return sendBody(rules, exchange, head, text)
+    return sendBody(
+      rules,
+      exchange,
+      head,
+      text,
+      text === reply.encoded ? reply.encodedBytes : undefined,
+    )
   }
   if (reply.text !== undefined) {
     const head = headOf(rules, exchange, reply, reply.type ?? 'text/plain; charset=utf-8')
@@ -146,11 +152,10 @@ function headOf(rules: ReplyRules, exchange: Exchange, reply: ApiReply, type: st
     head.setAll(names.lastContact, String(contact.lastContactMs))
   }
   if (reply.nextToken) head.setAll(names.nextToken, reply.nextToken)
-  if (reply.headers !== undefined) {
-    for (const [name, value] of Object.entries(reply.headers)) head.set(name, value)
-  }
+  const { headers = {} } = reply
+  for (const name in headers) head.set(name, headers[name] ?? '')
   // Good answers there say so themselves, refusals and unknown paths do not.
-  if (reply.headers?.[cacheControl] === undefined && hasJsonErrors(exchange.path)) {
+  if (headers[cacheControl] === undefined && isOfSecrets) {
     head.set(cacheControl, 'no-store')
   }
   return head
@@ -161,8 +166,8 @@ function sendBody(
   exchange: Exchange,
   head: Head,
   body: string | Uint8Array,
+  length = typeof body === 'string' ? Buffer.byteLength(body) : body.length,
 ): Promise<void> {
-  const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length
   if (length > rules.gzipBytesMin && !head.has('content-encoding')) {
     head.set('Vary', 'Accept-Encoding')
     if (acceptsGzip(exchange.request.headers['accept-encoding'])) {

@@ -196,6 +196,8 @@ export type ApiReply = {
   readonly jsonOf?: () => unknown
   /** The serialized form of `json`, from a cache. */
   readonly encoded?: string
+  /** Of `encoded` in UTF-8, where it is known: else the text is gone through. */
+  readonly encodedBytes?: number
   readonly text?: string
   readonly bytes?: Uint8Array
   /** A JSON array, written page by page; nothing but the page at hand is held. */

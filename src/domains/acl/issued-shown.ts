@@ -56,6 +56,8 @@ type KeptLookup = {
   readonly id: string
   readonly ttl: number
   readonly text: string
+  /** Of the text in UTF-8. */
+  readonly bytes: number
 }
 
 /** Of the tokens that look themselves up again and again. By the hash of the token. */
@@ -65,13 +67,14 @@ const lookups = new LruMap<string, KeptLookup>(1_024)
  * What `shownLookup` gives, as JSON. A row is one object to all who read it until it changes, and what is shown of it changes each
  * second.
  */
-export function lookupText(row: TokenRow, id: string, nowMs: number): string {
+export function lookupText(row: TokenRow, id: string, nowMs: number): KeptLookup {
   const ttl = secondsLeft(row, nowMs)
-  const kept = lookups.get(row.hash)
-  if (kept !== undefined && kept.row === row && kept.id === id && kept.ttl === ttl) return kept.text
+  const known = lookups.get(row.hash)
+  if (known !== undefined && known.row === row && known.id === id && known.ttl === ttl) return known
   const text = JSON.stringify(shownLookup(row, id, nowMs))
-  lookups.set(row.hash, { row, id, ttl, text })
-  return text
+  const made = { row, id, ttl, text, bytes: Buffer.byteLength(text) }
+  lookups.set(row.hash, made)
+  return made
 }
 
 /** Of tokens that an operator made by `/v1/acl`. */

@@ -252,17 +252,19 @@ function lookUp(request: ApiRequest, secret: string, isSelf: boolean): Promise<A
   return show(request, bySecret(secret), secret, isSelf)
 }
 
-async function show(
+function show(
   request: ApiRequest,
   which: Which,
   secret: string,
   isSelf = false,
 ): Promise<ApiReply> {
   const batch = isBatchSecret(secret) ? secret : null
-  const { value } = await request.query(tokenLifeMethods.lookup, { which, isSelf, batch })
-  const nowMs = request.clock.wallMs()
-  if (value === null || endOf(value) <= nowMs) throw unknownToken()
-  return envelopeOfText(request, lookupText(value, secret, nowMs))
+  const asked = request.query(tokenLifeMethods.lookup, { which, isSelf, batch })
+  return asked.then(({ value }) => {
+    const nowMs = request.clock.wallMs()
+    if (value === null || endOf(value) <= nowMs) throw unknownToken()
+    return envelopeOfText(request, lookupText(value, secret, nowMs))
+  })
 }
 
 async function renew(request: ApiRequest, which: Which, secret: string): Promise<ApiReply> {

@@ -11,7 +11,7 @@ const { token } = drawToken(specWith({ expirationTimeMs: endMs }), null)
 const row: TokenRow = { ...token, createIndex: 1, modifyIndex: 1 }
 
 function shown(of: TokenRow, id: string, nowMs: number) {
-  return JSON.parse(lookupText(of, id, nowMs)) as {
+  return JSON.parse(lookupText(of, id, nowMs).text) as {
     readonly id: string
     readonly ttl: number
     readonly policies: readonly string[]
