@@ -1,6 +1,6 @@
 /**
  * `npm run logins`: logins a second at three servers with one directory (slapd), every token replicated before it is answered; then
- * what a look-up of such a token costs beside a read of a key.
+ * what a look-up of such tokens costs beside reads of keys, the same as the bench reads.
  *
  *   npm run logins -- [--users 1000] [--seconds 5]
  */
@@ -17,13 +17,16 @@ import {
   startSlapd,
 } from '../test/support/slapd.ts'
 import { usedBy } from '../test/support/server-numbers.ts'
-import { httpRequest } from './bench/system.ts'
+import { httpRequest, keyOf, keys, valueOf } from './bench/system.ts'
 import { runLoad, type Figures } from './bench/plan.ts'
 
 const warmupMs = 1_000
 /** Before a server's first figure: what one login at a time costs while V8 still interprets says nothing of a server that runs for a day. */
 const compileMs = 6_000
 const concurrencies = [1, 16, 64] as const
+/** Logged in, who then read in turn. */
+const tokensMax = 64
+const readRounds = 4
 
 const tell = (what: string, value: string) => console.log(`${what.padEnd(36)} ${value}`)
 
@@ -145,27 +148,32 @@ async function main(): Promise<void> {
       tell(`resident after ${when}`, sizes.join(', '))
     }
     await tellResident('the logins')
-    const answer = await http.json('POST', '/v1/auth/ldap/login/user0', {
-      body: JSON.stringify({ password: 'password of user0' }),
-    })
-    const token = (answer as { readonly auth: { readonly client_token: string } }).auth.client_token
-    await http.json('PUT', '/v1/kv/bench', { headers, body: 'x' })
-    const ask = (path: string) =>
-      httpRequest('GET', path, null).replace('\r\n\r\n', `\r\nX-Service-Token: ${token}\r\n\r\n`)
-    for (const [what, request] of [
-      ['GET of a key, 64', ask('/v1/kv/bench')],
-      ['look-up of a token, 64', ask('/v1/auth/token/lookup-self')],
-      ['GET of a key, 64', ask('/v1/kv/bench')],
-      ['look-up of a token, 64', ask('/v1/auth/token/lookup-self')],
-    ] as const) {
-      const plan = {
-        port: portOf(leader),
-        concurrency: 64,
-        warmupMs,
-        durationMs,
-        requests: [request],
+    const tokens: string[] = []
+    for (const uid of names.slice(0, tokensMax)) {
+      const answer = (await http.json('POST', `/v1/auth/ldap/login/${uid}`, {
+        body: JSON.stringify({ password: `password of ${uid}` }),
+      })) as { readonly auth: { readonly client_token: string } }
+      tokens.push(answer.auth.client_token)
+    }
+    for (let key = 0; key < keys; key += 1) {
+      await http.json('PUT', `/v1/kv/${keyOf(key)}`, { headers, body: valueOf(key) })
+    }
+    const ask = (path: string, at: number) =>
+      httpRequest('GET', path, null).replace(
+        '\r\n\r\n',
+        `\r\nX-Service-Token: ${tokens[at % tokens.length]}\r\n\r\n`,
+      )
+    const each = Array.from({ length: keys }, (_, at) => at)
+    const gets = each.map((at) => ask(`/v1/kv/${keyOf(at)}`, at))
+    const lookUps = each.map((at) => ask('/v1/auth/token/lookup-self', at))
+    const [port, concurrency] = [portOf(leader), 64]
+    for (let round = 0; round < readRounds; round += 1) {
+      for (const [what, requests] of [
+        ['GET of a key, 64', gets],
+        ['look-up of a token, 64', lookUps],
+      ] as const) {
+        tell(what, shown(await runLoad({ port, concurrency, warmupMs, durationMs, requests })))
       }
-      tell(what, shown(await runLoad(plan)))
     }
     await tellResident('the reads too')
   } finally {
