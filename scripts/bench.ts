@@ -113,7 +113,11 @@ async function measureEachCold(): Promise<Map<string, readonly Cold[]>> {
 
 async function measure(): Promise<Map<string, Measured>> {
   const collected = new Map(systems.map((system) => [system, new Map<string, Round[]>()]))
-  for (const system of systems) await fill(system)
+  const terms = new Map<System, number>()
+  for (const system of systems) {
+    await fill(system)
+    terms.set(system, await system.term())
+  }
   for (const figure of figures) {
     for (let round = 0; round < rounds; round += 1) {
       // Each goes first as often as the other: what slows the machine down lasts longer than one measurement.
@@ -130,11 +134,12 @@ async function measure(): Promise<Map<string, Measured>> {
   const result = new Map<string, Measured>()
   for (const [system, byName] of collected) {
     const used = await Promise.all(pidsOf(system).map(usedBy))
+    const elections = (await system.term()) - (terms.get(system) ?? 0)
     const residentMiB = used.map(({ residentMiB }) => residentMiB)
     say(`killing the leader of ${system.name} ${failovers} times`)
     const failover = failovers === 0 ? null : await measureFailover(system, failovers)
     const loads = new Map([...byName].map(([name, all]) => [name, middle(all)]))
-    result.set(system.name, { loads, rounds: byName, residentMiB, failover })
+    result.set(system.name, { loads, rounds: byName, elections, residentMiB, failover })
   }
   return result
 }

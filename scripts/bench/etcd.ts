@@ -72,6 +72,10 @@ export class EtcdSystem implements System {
     })
   }
 
+  async term(): Promise<number> {
+    return (await statusOf(this.#process(await this.leader()))).term
+  }
+
   async kill(at: number): Promise<void> {
     const { child } = this.#process(at)
     if (child === null || child.exitCode !== null || child.signalCode !== null) return
@@ -151,13 +155,15 @@ export class EtcdSystem implements System {
   }
 }
 
-async function statusOf({ http }: Process): Promise<{ id: string; leader: string }> {
+async function statusOf({ http }: Process): Promise<{ id: string; leader: string; term: number }> {
   const options = { body: '{}', timeoutMs: 1_000 }
   const status = (await http.json('POST', '/v3/maintenance/status', options)) as {
     header: { member_id: string }
     leader?: string
+    raftTerm?: string
   }
-  return { id: status.header.member_id, leader: status.leader ?? '0' }
+  const { leader = '0', raftTerm = '0' } = status
+  return { id: status.header.member_id, leader, term: Number(raftTerm) }
 }
 
 function base64(text: string): string {

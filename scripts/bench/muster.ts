@@ -43,6 +43,12 @@ export class MusterSystem implements System {
     return this.#cluster.waitForLeader()
   }
 
+  async term(): Promise<number> {
+    const self = await this.#cluster.http(await this.leader()).json('GET', '/v1/agent/self')
+    const { stats } = self as { readonly stats: { readonly raft: { readonly term: string } } }
+    return Number(stats.raft.term)
+  }
+
   async kill(at: number): Promise<void> {
     await this.#cluster.kill(at)
   }

@@ -7,6 +7,8 @@ export type Measured = {
   readonly loads: ReadonlyMap<string, Round>
   /** All rounds behind them, in the order of time; the same round of two systems ran side by side. */
   readonly rounds: ReadonlyMap<string, readonly Round[]>
+  /** Under the load, before any leader was killed. */
+  readonly elections: number
   readonly residentMiB: readonly number[]
   readonly failover: Failover | null
 }
@@ -53,6 +55,7 @@ export function otherTable(systems: ReadonlyMap<string, Measured>): string {
     'resident MiB by server',
     ...all.map(({ residentMiB }) => residentMiB.map((mib) => mib.toFixed(0)).join(' ')),
   ])
+  rows.push(['elections under load', ...all.map(({ elections }) => String(elections))])
   rows.push(['fail-over median ms', ...all.map(({ failover }) => fixed(failover?.medianMs))])
   rows.push(['fail-over worst ms', ...all.map(({ failover }) => fixed(failover?.worstMs))])
   return alignColumns(rows)

@@ -9,6 +9,8 @@ export interface System {
   readonly size: number
   /** Waits for a leader that all members know. */
   leader(): Promise<number>
+  /** The term of that leader: it grows by one or more with each election. */
+  term(): Promise<number>
   kill(at: number): Promise<void>
   /** Starts a killed member again. */
   launch(at: number): Promise<void>
