@@ -1,5 +1,5 @@
 /** A command as it is, without walls: with the agent's own rights, so it is off unless the configuration says otherwise. */
-import { access, constants, stat } from 'node:fs/promises'
+import { access, chmod, constants, stat } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { Type } from 'typebox'
@@ -68,20 +68,32 @@ function refuseOtherUser({ user }: TaskToStart): void {
   throw new MusterError('not_implemented', text)
 }
 
-/** The task's own folder goes before the paths of its environment. Throws `invalid_argument` where there is no such program. */
-async function programOf(command: string, { folder, env }: TaskToStart): Promise<string> {
-  const own = [join(folder, 'local', command), join(folder, command)]
-  const found = command.startsWith('/')
+/**
+ * The task's own folder goes before the paths of its environment. What is in the folders of the allocation is made executable, for
+ * few artifacts and templates are. Throws `invalid_argument` where there is no such program.
+ */
+async function programOf(command: string, task: TaskToStart): Promise<string> {
+  const { folder, shared, env } = task
+  const own = command.startsWith('/')
     ? [command]
-    : command.includes('/')
-      ? own
-      : [...own, ...pathsOf(env['PATH'] ?? '', folder).map((path) => join(path, command))]
-  for (const path of found) if (await isFile(path, constants.X_OK)) return path
-  const isThere = await Promise.all(found.map((path) => isFile(path, constants.F_OK)))
-  throw new MusterError(
-    'invalid_argument',
-    isThere.includes(true) ? `${command} is not executable` : `there is no program ${command}`,
-  )
+    : [join(folder, 'local', command), join(folder, command)]
+  for (const path of own) {
+    if (!(await isFile(path, constants.F_OK))) continue
+    if (await isFile(path, constants.X_OK)) return path
+    if ([folder, shared].some((of) => path.startsWith(`${of}/`))) return madeExecutable(path)
+    throw new MusterError('invalid_argument', `${command} is not executable`)
+  }
+  for (const path of command.includes('/') ? [] : pathsOf(env['PATH'] ?? '', folder)) {
+    const program = join(path, command)
+    if (await isFile(program, constants.X_OK)) return program
+  }
+  throw new MusterError('invalid_argument', `there is no program ${command}`)
+}
+
+async function madeExecutable(path: string): Promise<string> {
+  const { mode } = await stat(path)
+  await chmod(path, (mode & 0o777) | 0o111)
+  return path
 }
 
 function pathsOf(path: string, folder: string): readonly string[] {

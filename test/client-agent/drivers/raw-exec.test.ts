@@ -1,5 +1,5 @@
 /** Commands as tasks: their output, their end, and how they are found again. */
-import { readFile, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Exit, StartedTask, TaskToStart } from '../../../src/client-agent/drivers/driver.ts'
@@ -163,6 +163,18 @@ t.test('a pid that another process has by now is left alone', async (t) => {
     t.equal((await found.ended).type, 'unknown')
   }
   t.equal(processState(handle.pid)?.isZombie, false, 'it runs')
+})
+
+t.test('a program in the folders of its allocation becomes executable', async (t) => {
+  const task = await taskOf(t, { command: 'own' })
+  const own = join(task.folder, 'local/own')
+  await mkdir(join(task.folder, 'local'), { recursive: true })
+  await writeFile(own, '#!/bin/sh\necho own\n', { mode: 0o640 })
+  await (
+    await driver.start(task)
+  ).ended
+  t.equal(await readFile(task.stdout, 'utf8'), 'own\n')
+  t.equal((await stat(own)).mode & 0o777, 0o751)
 })
 
 t.test('what cannot be started says why', async (t) => {

@@ -131,7 +131,10 @@ mount -o remount,ro,nosuid,nodev /
 exec "$@"
 `)
 
-/** Names of variables, \`--\`, then the task's program and its arguments. The program is looked for as \`raw_exec\` does. */
+/**
+ * Names of variables, \`--\`, then the task's program and its arguments. The program is looked for as \`raw_exec\` does, and made
+ * executable: by the user of the task, who owns what artifacts and templates left.
+ */
 export const enter = `
 while [ "$1" != -- ]; do
   eval "$1=\\$${sealPrefix}$1"
@@ -143,18 +146,22 @@ shift
 cd /
 unset OLDPWD
 program=$(
-  is_program() { [ -f "$1" ] && [ -x "$1" ]; }
+  found() { printf %s "$1"; exit; }
   case $1 in
-  /*) set -- "$1" ;;
-  */*) set -- "/local/$1" "/$1" ;;
-  *)
-    name=$1
-    set -f -- "/local/$1" "/$1"
-    IFS=:
-    for folder in $PATH; do set -- "$@" "$folder/$name"; done
-    ;;
+  /*) own=$1 beside=$1 ;;
+  *) own=/local/$1 beside=/$1 ;;
   esac
-  for path; do if is_program "$path"; then printf %s "$path"; exit; fi; done
+  for path in "$own" "$beside"; do
+    if [ -f "$path" ] && { [ -x "$path" ] || /bin/chmod a+x "$path"; }; then found "$path"; fi
+  done
+  case $1 in
+  */*) exit ;;
+  esac
+  set -f
+  IFS=:
+  for folder in $PATH; do
+    if [ -f "$folder/$1" ] && [ -x "$folder/$1" ]; then found "$folder/$1"; fi
+  done
 )
 if [ -z "$program" ]; then
   echo "there is no program $1" >&2

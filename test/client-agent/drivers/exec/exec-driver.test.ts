@@ -1,6 +1,6 @@
 /** Commands within walls: their end, their signals, and how they are found again. */
 import { execFile } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
+import { chown, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
@@ -135,9 +135,16 @@ t.test('what cannot be started says why', async (t) => {
 t.test('a program is looked for in its own folders first', async (t) => {
   const driver = await driverFor(t)
   if (driver === null) return
-  for (const command of ['own', 'local/own', '/local/own']) {
+  // As templates and artifacts leave it: the task's, and seldom executable.
+  for (const [command, mode] of [
+    ['own', 0o644],
+    ['local/own', 0o755],
+    ['/local/own', 0o600],
+  ] as const) {
     const task = await execTask(t, driver, '', { config: { command, args: ['a b'] } })
-    await writeFile(join(task.local, 'own'), '#!/bin/sh\necho "own $1"\n', { mode: 0o755 })
+    const { uid, gid } = await stat(task.local)
+    await writeFile(join(task.local, 'own'), '#!/bin/sh\necho "own $1"\n', { mode })
+    await chown(join(task.local, 'own'), uid, gid)
     await (
       await started(t, driver, task)
     ).ended
