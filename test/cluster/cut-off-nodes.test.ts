@@ -16,13 +16,15 @@ t.setTimeout(300_000)
 const cutOffMs = 20_000
 const second = 1_000_000_000
 
+type State = { readonly Restarts: number; readonly Events: readonly { readonly Type: string }[] }
+
 type Shown = {
   readonly ID: string
   readonly Name: string
   readonly NodeName: string
   readonly ClientStatus: string
   readonly DesiredStatus: string
-  readonly TaskStates: Readonly<Record<string, { readonly Restarts: number }>> | null
+  readonly TaskStates: Readonly<Record<string, State>> | null
 }
 
 /** Writes its process id under the id of its allocation each time that it starts. */
@@ -217,7 +219,8 @@ t.test('most agents are cut off, and come back', async (t) => {
     t.same(pidsOf(marks, id), first, 'it was never started again')
     t.ok(first.every(isAlive))
     const shown = after.find(({ ID }) => ID === id)
-    t.equal(shown?.TaskStates?.['main']?.Restarts, 0)
+    t.match(shown?.TaskStates?.['main'], { Restarts: 0, Events: { length: 4 } })
+    t.equal(shown?.TaskStates?.['main']?.Events.at(-1)?.Type, 'Reconnected')
   }
   const wanted = async (): Promise<readonly string[]> => {
     const live = await Promise.all([...before.keys()].map((job) => running(http, job)))

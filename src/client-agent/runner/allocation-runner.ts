@@ -36,7 +36,14 @@ import type { Registrations } from './registrations.ts'
 import { environmentOfTask, type SetupOf } from './setup-of.ts'
 import type { KeptAllocation, StateStore } from './state-store.ts'
 import type { AllocationFolder } from './task-folders.ts'
-import { contactLost, restartAsked, restartOfAllAsked, signaling } from './task-events.ts'
+import {
+  contactLost,
+  reconnected,
+  restartAsked,
+  restartOfAllAsked,
+  signaling,
+  type EventSeed,
+} from './task-events.ts'
 import { TaskProcesses } from './task-processes.ts'
 import type { TaskInput } from './task.ts'
 import type { TemplateData } from './templates/template-data.ts'
@@ -195,9 +202,14 @@ export class AllocationRunner {
     const isSame = names.join('/') === this.#plan.map(({ name }) => name).join('/')
     this.#assigned = isSame ? assigned : { ...assigned, group: this.#assigned.group }
     if (skips) this.#plan = this.#planOf()
+    if (assigned.isUnknown === true && !this.isOver) this.#tellAll(reconnected)
     if (assigned.desiredStatus === 'run') this.#changed()
     else if (skips) this.#take({ type: 'stop' })
     else this.stop()
+  }
+
+  #tellAll(event: EventSeed): void {
+    for (const { name } of this.#plan) this.#take(inputOf(name, { type: 'told', event }))
   }
 
   stop(): void {

@@ -45,6 +45,7 @@ export function toldByDriver(text: string): EventSeed {
 }
 
 export const started: EventSeed = { type: 'Started', text: 'Task started by client' }
+export const reconnected: EventSeed = { type: 'Reconnected', text: 'Client reconnected' }
 export const killed: EventSeed = { type: 'Killed', text: 'Task successfully killed' }
 export const leaderDead: EventSeed = {
   type: 'Leader Task Dead',

@@ -53,6 +53,7 @@ function assignedOf(reader: Reader, row: AllocationRow, datacenter: string): Ass
     desiredStatus: row.desiredStatus,
     migrate: row.migrate,
     ...(row.skipsDelay === true && { skipsDelay: true }),
+    ...(row.clientStatus === 'unknown' && { isUnknown: true }),
     previous: row.previous,
     ...(row.preempts !== undefined && { preempts: row.preempts }),
     createMs: row.createMs,

@@ -86,6 +86,8 @@ export const Assigned = Type.Object({
   migrate: Type.Boolean(),
   /** Its tasks are ended without their delays. */
   skipsDelay: Type.Optional(Type.Literal(true)),
+  /** Its node was cut off, and servers have not heard of it since. */
+  isUnknown: Type.Optional(Type.Literal(true)),
   previous: IdOrNone,
   /** Others of this node: its tasks begin once they have ended. */
   preempts: Type.Optional(Type.Array(RowId, { maxItems: preemptedMax })),

@@ -140,10 +140,10 @@ export class ServersStandIn {
   }
 
   /** Nothing of it is another thing, but its agent has to look. */
-  touch(id: string): void {
+  touch(id: string, more: Pick<Assigned, 'isUnknown'> = {}): void {
     const assigned = this.#assigned.get(id)
     if (assigned === undefined) throw new Error(`there is no ${id}`)
-    this.#assign({ ...assigned, allocModifyIndex: this.index + 1 })
+    this.#assign({ ...assigned, ...more, allocModifyIndex: this.index + 1 })
   }
 
   remove(id: string): void {
