@@ -18,7 +18,7 @@ export type TestFile = {
 
 /**
  * Cluster tests that measure gaps, times or memory, or demand that no write fails and no leader changes: one by one. The others
- * wait for what they want to see, or judge answers however late: two of them at a time see the same.
+ * wait for what they want to see, or judge answers however late: three of them at a time see the same.
  */
 const alone = [
   'catch-up',
@@ -43,10 +43,12 @@ const alone = [
 const soaks = [
   'catch-up',
   'chaos',
+  'gossip-forgery',
   'lock-command',
   'releases',
   'repeated-writes',
   'rolling-restart',
+  'stalled-bodies',
   'survives-kills',
   'workload-chaos',
 ]
@@ -56,17 +58,22 @@ const longest = [
   'test/cluster/chaos.test.ts',
   'test/cluster/survives-kills.test.ts',
   'test/cluster/workload-chaos.test.ts',
-  'test/cluster/leader-loss.test.ts',
+  'test/cluster/workloads.test.ts',
   'test/cluster/gossip-membership.test.ts',
-  'test/cluster/directory-logins.test.ts',
+  'test/cluster/client-nodes.test.ts',
   'test/cluster/client-agent.test.ts',
-  'test/cluster/mixed-versions.test.ts',
+  'test/cluster/cut-off-nodes.test.ts',
+  'test/cluster/readme.test.ts',
+  'test/cluster/leader-loss.test.ts',
   'test/cluster/same-names.test.ts',
-  'test/cluster/snapshot-restore.test.ts',
-  'test/cluster/lost-quorum.test.ts',
-  'test/cluster/lost-state.test.ts',
   'test/cluster/dead-servers.test.ts',
+  'test/cluster/frozen-agents.test.ts',
+  'test/cluster/acl.test.ts',
+  'test/cluster/directory-logins.test.ts',
+  'test/cluster/mixed-versions.test.ts',
   'test/cluster/made-anew.test.ts',
+  'test/cluster/lost-quorum.test.ts',
+  'test/cluster/snapshot-restore.test.ts',
   'test/sim/sim.test.ts',
   'test/gossip/node.test.ts',
   'test/gossip/name-vote.test.ts',

@@ -28,11 +28,11 @@ export type StaticStep = {
 
 /** Starting a cluster and breaking it, and hundreds of simulated ones, take their time on a small, busy machine. */
 const TEST_SECONDS_MAX = 600
-/** Tests wait for half of their time, those of clusters for more: two processors have work for four processes. */
-const LANES_MIN = 4
+/** Tests wait for half of their time, those of clusters for more: two processors have work for five processes. */
+const LANES_MIN = 5
 /** test/support/free-ports.ts has ranges for so many. */
 const LANES_MAX = 8
-const CLUSTERS_AT_ONCE = 2
+const CLUSTERS_AT_ONCE = 3
 
 export const staticSteps: readonly StaticStep[] = [
   // The longest first: the compiler's own diagnostics, and rules that ask it for types.

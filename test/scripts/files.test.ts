@@ -29,7 +29,7 @@ t.test('clusters are begun first, and of each kind the longest', async (t) => {
   const files = await testFiles(root, 'gate', ['unit', 'cluster'])
   const firstUnit = files.findIndex(({ kind }) => kind === 'unit')
   t.equal(files[firstUnit]?.path, 'test/sim/sim.test.ts')
-  t.equal(files[0]?.path, 'test/cluster/leader-loss.test.ts')
+  t.equal(files[0]?.path, 'test/cluster/workloads.test.ts')
   t.ok(files.slice(firstUnit).every(({ kind }) => kind === 'unit'))
 })
 
