@@ -4,17 +4,13 @@
  * whom it knows by gossip. It talks to servers over the network alone; only `process` and `main` import it.
  */
 import { OpsServer } from '../api/ops.ts'
-import { HttpServer } from '../api/server.ts'
 import { composeDomains } from '../domains/domain.ts'
 import { localServices } from '../domains/local-services/services.ts'
 import { localDomains } from '../domains/local-registry.ts'
 import { GossipPool } from '../gossip-pool/pool.ts'
 import { clientTagsOf, memberName } from '../gossip-pool/tags.ts'
 import { assert } from '../lib/assert.ts'
-import { LocalDispatcher } from '../rpc/local-dispatcher.ts'
 import { Services } from '../rpc/services.ts'
-import { AuditLog } from '../runtime/audit.ts'
-import { httpSettingsOf } from '../runtime/http-settings.ts'
 import { loadNodeId } from '../runtime/identity.ts'
 import { Listeners, reachableApi } from '../runtime/listeners.ts'
 import type { RuntimeDependencies, RunningProcess } from '../runtime/process.ts'
@@ -23,11 +19,9 @@ import { reloadAll } from '../runtime/reload-all.ts'
 import type { ClientConfig } from './client-config.ts'
 import { drainNode, drainSlackMs } from './drain-on-shutdown.ts'
 import { fingerprint } from './fingerprint.ts'
+import { openFront } from './front.ts'
 import { loadNodeSecret } from './node-secret.ts'
-import { clientCallers } from './permissions.ts'
 import { provide } from './provided.ts'
-import { ApiProxy } from './proxy.ts'
-import { clientRoutes, elsewhereOf } from './routes.ts'
 import { ServerTrust } from './server-trust.ts'
 import { ClientTelemetry } from './telemetry.ts'
 import { UplinkKeeper } from './uplink-keeper.ts'
@@ -44,8 +38,8 @@ export async function startClient(
   config: ClientConfig,
   dependencies: RuntimeDependencies,
 ): Promise<RunningClient> {
-  const { logger, clock, random } = dependencies
-  const { region, name } = config
+  const { logger, clock, random, origin } = dependencies
+  const { region, name, dataDir, acl } = config
   await using opened = new AsyncDisposableStack()
 
   const reloadable = new Reloadable(config)
@@ -56,7 +50,7 @@ export async function startClient(
   const telemetry = new ClientTelemetry(clock)
   opened.defer(() => telemetry.stop())
   let serving = false
-  const id = await loadNodeId(config.dataDir, 'client')
+  const id = await loadNodeId(dataDir, 'client')
   const onFatal = (error: unknown): void => {
     serving = false
     dependencies.onFatal(error)
@@ -70,7 +64,6 @@ export async function startClient(
     dependencies,
     opened,
   )
-  const { servers, upstream } = ways
 
   const services = new Services()
   const own = { id, config, dependencies, gossip, ways, warning, reloadable, telemetry, opened }
@@ -79,65 +72,26 @@ export async function startClient(
     config,
     dependencies,
     registry: () => services.get(localServices),
-    contact: {
-      silentMs: () => uplink?.beat?.agoMs ?? Infinity,
-      renew: () => uplink?.beatNow(),
-    },
+    contact: { silentMs: () => uplink?.beat?.agoMs ?? Infinity, renew: () => uplink?.beatNow() },
     ask: () => uplink?.ask ?? null,
   })
   const { runner, tasks, checks } = work
   const liveCount = () => runner.liveCount
   provide(services, { ...own, beat: () => uplink?.beat ?? null, tasks, checks, liveCount })
   const domains = composeDomains(localDomains, services, { clock, log: logger })
-  const { agentToken } = config.acl
-  const self = agentToken === null ? null : { node: name, token: agentToken }
-  const { authorizer, bearers } = clientCallers({
-    settings: config.acl,
-    upstream,
-    self,
-    clock,
-    log: logger.named('acl'),
-  })
-  const audit = await AuditLog.open({
-    server: name,
-    settings: config.audit,
-    bearers,
-    clock,
-    log: logger.named('audit'),
-  })
-  opened.defer(() => audit.stop())
-  const dispatcher = new LocalDispatcher({
-    methods: domains.methods,
+  const { dispatcher, audit, http } = await openFront({
+    ...own,
+    domains,
     services,
-    authorizer,
-    clock,
-    log: logger.named('rpc'),
-    audit: telemetry.callEnded,
+    hasAllocation: (allocation) => tasks.namespaceOf(allocation) !== null,
   })
   opened.defer(() => domains.stop())
   await domains.start()
   pool.search(() => Promise.resolve([]))
 
-  const proxy = new ApiProxy(upstream, (place) => servers.demote(place), self)
-  const http = new HttpServer({
-    ...httpSettingsOf(config),
-    routes: clientRoutes({
-      routes: domains.routes,
-      proxy,
-      self: { id, node: name },
-      hasAllocation: (id) => tasks.namespaceOf(id) !== null,
-    }),
-    elsewhere: elsewhereOf(proxy),
-    dispatcher,
-    clock,
-    random,
-    log: logger.named('http'),
-    observerOf: telemetry.observerOf,
-    audit,
-  })
   telemetry.start({ http, audit, domains, dispatcher, gossip })
   const ops = new OpsServer({
-    healthy: () => serving && servers.list().length > 0,
+    healthy: () => serving && ways.servers.list().length > 0,
     metrics: () => telemetry.text(),
   })
   opened.defer(() => ops.stop())
@@ -147,18 +101,9 @@ export async function startClient(
 
   const api = reachableApi(apis, config.advertiseAddr)
   uplink = new UplinkKeeper({
-    node: {
-      nodeId: id,
-      name,
-      secret: await loadNodeSecret(config.dataDir),
-      token: config.acl.agentToken,
-    },
-    spec: () => {
-      const { version } = dependencies.origin
-      return fingerprint({ config, version, api, drivers: work.drivers.shown })
-    },
-    upstream,
-    servers,
+    ...ways,
+    node: { nodeId: id, name, secret: await loadNodeSecret(dataDir), token: acl.agentToken },
+    spec: () => fingerprint({ config, version: origin.version, api, drivers: work.drivers.shown }),
     onCall: dispatcher.handleCall,
     onStream: dispatcher.handleStream,
     onRegistered: () => runner.wake(),
