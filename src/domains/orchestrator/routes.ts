@@ -184,10 +184,10 @@ export const orchestratorRoutes: readonly MountedRoute[] = [
     },
     handle: async (request, at) => {
       const fields = new CoercedFields(request.json)
-      const role = fields.string('role')
-      const jwt = fields.string('jwt')
-      if (role === undefined) throw new MusterError('invalid_argument', 'missing role')
-      if (jwt === undefined) throw new MusterError('invalid_argument', 'missing jwt')
+      const role = fields.string('role') ?? ''
+      const jwt = fields.string('jwt') ?? ''
+      if (role === '') throw new MusterError('invalid_argument', 'missing role')
+      if (jwt === '') throw new MusterError('invalid_argument', 'missing jwt')
       const issued = await request.call(orchestratorLoginMethods.login, {
         at: placeOf(at),
         role,
