@@ -251,7 +251,7 @@ export class HttpServer {
     // Every request leaves Fastify's path here, before bodies and content types.
     app.addHook('onRequest', (request, reply) => {
       const { raw, originalUrl } = request
-      raw.url = this.#lists.begin(raw, withoutTrailingSlash(originForm(originalUrl)))
+      raw.url = withoutTrailingSlash(originForm(originalUrl))
       this.#serve(this.#found(raw), request, reply)
     })
     app.addHttpMethod(listAlias)
@@ -259,10 +259,12 @@ export class HttpServer {
     return app
   }
 
-  #found({ method = 'GET', url = '/', headers }: IncomingMessage): Found {
-    const sought = method === listAlias ? 'LIST' : method
+  #found(request: IncomingMessage): Found {
     try {
-      const found = this.#table.find(sought, pathOf(url), dialectOf(headers))
+      const listed = this.#lists.find(request)
+      if (listed !== null) return listed
+      const { method = 'GET', url = '/', headers } = request
+      const found = this.#table.find(method, pathOf(url), dialectOf(headers))
       return found ?? { route: this.#unknown, parameters: noParameters }
     } catch {
       return { route: brokenPath, parameters: noParameters }
@@ -273,9 +275,8 @@ export class HttpServer {
   #serve({ route, parameters }: Found, request: FastifyRequest, reply: FastifyReply): void {
     reply.hijack()
     const { raw, id, originalUrl } = request
-    const served = raw.method === listAlias ? (this.#lists.end(raw, route) ?? this.#unknown) : route
     const response = reply.raw
-    const exchange = new Exchange(this.#context, served, raw, response, parameters, id)
+    const exchange = new Exchange(this.#context, route, raw, response, parameters, id)
     this.#arrived += 1
     const number = this.#arrived
     this.#underWay.set(number, exchange)
