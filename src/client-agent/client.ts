@@ -5,7 +5,6 @@
  */
 import { OpsServer } from '../api/ops.ts'
 import { composeDomains } from '../domains/domain.ts'
-import { localServices } from '../domains/local-services/services.ts'
 import { localDomains } from '../domains/local-registry.ts'
 import { GossipPool } from '../gossip-pool/pool.ts'
 import { clientTagsOf, memberName } from '../gossip-pool/tags.ts'
@@ -71,7 +70,7 @@ export async function startClient(
     id,
     config,
     dependencies,
-    registry: () => services.get(localServices),
+    services,
     contact: { silentMs: () => uplink?.beat?.agoMs ?? Infinity, renew: () => uplink?.beatNow() },
     ask: () => uplink?.ask ?? null,
   })

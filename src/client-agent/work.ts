@@ -1,8 +1,10 @@
 /** What a client agent runs tasks with. */
+import { localServices } from '../domains/local-services/services.ts'
 import type { TaskChecks } from '../domains/local-services/task-checks.ts'
 import type { AgentTasks } from '../domains/tasks/services.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Running } from '../lib/periodic.ts'
+import type { Services } from '../rpc/services.ts'
 import type { RuntimeDependencies } from '../runtime/process.ts'
 import { agentTasksOf } from './agent-tasks.ts'
 import type { ClientConfig } from './client-config.ts'
@@ -13,7 +15,7 @@ import type { DriverName } from './drivers/names.ts'
 import { fingerprint } from './fingerprint.ts'
 import { CheckHolders } from './runner/check-holders.ts'
 import type { Contact } from './runner/lost-contact.ts'
-import { Registrations, type Registry } from './runner/registrations.ts'
+import { Registrations } from './runner/registrations.ts'
 import { farewellMs, Runner, workFolders } from './runner/runner.ts'
 import type { Ask } from './runner/servers.ts'
 import { ProcessTables } from './usage/process-table.ts'
@@ -44,8 +46,8 @@ export type WorkOptions = {
   readonly id: string
   readonly config: ClientConfig
   readonly dependencies: RuntimeDependencies
-  /** Of services on this machine. */
-  readonly registry: () => Registry
+  /** When work begins, those of this machine are among them. */
+  readonly services: Services
   readonly contact: Contact
   /** Null: there is no uplink yet. */
   readonly ask: () => Ask | null
@@ -56,7 +58,7 @@ export async function openWork({
   id,
   config,
   dependencies,
-  registry,
+  services,
   contact,
   ask,
 }: WorkOptions): Promise<Work> {
@@ -92,7 +94,7 @@ export async function openWork({
     store: new StateStore(folders.state, log),
     folder: folders.allocations,
     facts: { id, region, address: advertiseAddr, spec, environment: process.env },
-    registrations: new Registrations(registry, log),
+    registrations: new Registrations(() => services.get(localServices), log),
     holders,
     contact,
     ask: (...question) => (ask() ?? noUplink)(...question),
