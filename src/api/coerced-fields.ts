@@ -11,7 +11,7 @@ import { isJsonObject } from '../lib/json-object.ts'
 
 /** Items of one list, whichever way it is written. */
 export const listItemsMax = 4_096
-/** What nanoseconds in 63 bits hold, as the peer counts. */
+/** What nanoseconds in 63 bits hold, as Vault counts. */
 const secondsMax = 9_223_372_036
 
 export class CoercedFields {

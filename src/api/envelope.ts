@@ -30,7 +30,7 @@ export type Enveloped = {
   readonly auth?: AuthAnswer
   /** An empty list is none. */
   readonly warnings?: readonly string[]
-  /** Members beside the envelope's own: a peer that answers so for old clients. */
+  /** Members beside the envelope's own: Vault answers so for old clients. */
   readonly beside?: Readonly<Record<string, unknown>>
 }
 

@@ -54,7 +54,7 @@ export type HttpServerOptions = Pick<ExchangeContext, 'knowsAgent'> & {
   readonly log: Logger
   /** Of this server: requests for another one are refused. */
   readonly region: string
-  /** Reply headers are emitted under these besides the own prefix. Default: all peers'. */
+  /** Reply headers are emitted under these besides the own prefix. Default: those of Consul, Nomad and Vault. */
   readonly aliases?: readonly HeaderPrefix[]
   readonly limits?: Partial<HttpLimits>
   /** Default: nobody is told. */

@@ -94,7 +94,7 @@ export function nameOf({ type }: HclValue): string {
 }
 
 /**
- * Order of code points, as that of the peer's bytes; `<` on strings is another one above U+FFFF. `spend` is told how many letters
+ * Order of code points, as that of Nomad's bytes; `<` on strings is another one above U+FFFF. `spend` is told how many letters
  * were read.
  */
 export function compareTexts(

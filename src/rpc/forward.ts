@@ -137,7 +137,7 @@ export class Forwarder {
     const { link, clock } = this.#options
     const timeoutMs = Math.floor(call.deadlineMs - clock.monotonicMs())
     if (timeoutMs <= 0) {
-      throw new MusterError('timeout', 'the time was up before the leader could be asked')
+      throw new MusterError('timeout', 'deadline exceeded before the request was forwarded')
     }
     if (call.trace) call.trace.forwarded = true
     const { token, remote, requestId, use } = call.caller

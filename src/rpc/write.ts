@@ -52,7 +52,7 @@ export class Writer implements Proposer {
   ): Promise<Proposed> {
     const { consensus, encode, clock } = this.#options
     if (deadlineMs <= clock.monotonicMs()) {
-      return Promise.reject(new MusterError('timeout', 'the time was up before the write began'))
+      return Promise.reject(new MusterError('timeout', 'deadline exceeded before the write began'))
     }
     return consensus.propose(encode(command, name), { deadlineMs, term, lingerMs })
   }

@@ -1,4 +1,4 @@
-/** `/v1/acl/bootstrap`, `/v1/acl/tokens` and `/v1/acl/token/…`: both peers' bodies are read, one shape is shown. */
+/** `/v1/acl/bootstrap`, `/v1/acl/tokens` and `/v1/acl/token/…`: bodies of Consul and of Nomad are read, one shape is shown. */
 import { Type } from 'typebox'
 import { Fields } from '../../api/fields.ts'
 import { listReply, pageOf } from '../../api/pages.ts'

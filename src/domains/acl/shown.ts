@@ -1,4 +1,4 @@
-/** Records as the API shows them, in the words that users of both peers know. Also what filters may name. */
+/** Records as the API shows them, in the words that users of Consul and Nomad know. Also what filters may name. */
 import { dateText } from '../../lib/date-text.ts'
 import { FilterCompiler } from '../../rpc/filter/filter.ts'
 import type { PolicyRow, RoleRow, TokenRow } from './model.ts'

@@ -73,7 +73,7 @@ const lookup = defineQuery({
   requires: ({ which, isSelf }) => ({
     resource: 'auth',
     path: isSelf ? 'token/lookup-self' : pathFor('lookup', which),
-    // As the peer's policies have it: what is asked by POST needs the right to update.
+    // As Vault's policies have it: what is asked by POST needs the right to update.
     access: isSelf ? 'read' : 'write',
   }),
   query: (reader, { which, isSelf, batch }, context) => {

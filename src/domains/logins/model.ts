@@ -21,7 +21,7 @@ export const mountTypes = ['ldap', 'orchestrator'] as const
 export const MountType = Type.Enum([...mountTypes])
 export type MountType = (typeof mountTypes)[number]
 
-/** Another word for a type, as clients of the peer name it. */
+/** Another word for a type, as clients of Vault name it. */
 const typeAliases: Readonly<Record<string, MountType>> = {
   __proto__: null as never,
   kubernetes: 'orchestrator',

@@ -254,7 +254,7 @@ function lockoutOf(fields: CoercedFields): Partial<Lockout> {
   }
 }
 
-/** An empty text is the default, as the peer's command line sends it. */
+/** An empty text is the default, as Vault's command line sends it. */
 function tokenTypeOf(text: string | undefined): Static<typeof MountTokenType> | undefined {
   if (text === undefined) return undefined
   if (text === '') return 'default-service'

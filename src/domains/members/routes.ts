@@ -1,5 +1,5 @@
 /**
- * `/v1/agent/members`, `join`, `force-leave`, and the gossip keyring, under the peer's path and our own.
+ * `/v1/agent/members`, `join`, `force-leave`, and the gossip keyring, under Consul's path and our own.
  *
  * The scheduler's shapes are the law. The session service has the same paths with others: they are served to its tools
  * where a request shows that it is theirs, by a parameter or a path that the scheduler's do not have.

@@ -9,10 +9,10 @@ import { consulSaver, restorer } from './services.ts'
 import { RaftConfiguration, Restored, server, Transferred } from './shapes.ts'
 import { snapshotMethods } from './snapshot.ts'
 
-/** Protocol version in members' entries: what peers' tools print beside each server. */
+/** Protocol version in members' entries: what Consul's and Nomad's tools print beside each server. */
 const raftProtocol = '3'
 
-/** Of routes that any page may GET: peers' tools ask them without a token. */
+/** Of routes that any page may GET: Consul's and Nomad's tools ask them without a token. */
 export const statusPaths = ['/v1/status/leader', '/v1/status/peers'] as const
 
 /** An archive's size; its content is streamed, never held. */

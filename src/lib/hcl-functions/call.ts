@@ -5,7 +5,7 @@ import { compareTexts, isExact, literal, nameOf, numberOf, textOf } from '../hcl
 
 /**
  * What is known only where a task runs comes as the text that was written, `${attr.cpu.arch}`, and functions work on those
- * letters, as the peer's do: `format("%s-%s", var.x, "${attr.cpu.arch}")` keeps it whole, and `upper()` of it names something else.
+ * letters, as Nomad's do: `format("%s-%s", var.x, "${attr.cpu.arch}")` keeps it whole, and `upper()` of it names something else.
  */
 export type HclFunction = {
   /** As people read it: `separator, lists…`. An argument with ? may be missing, and one with … may be there any number of times. */
@@ -127,7 +127,7 @@ export class HclCall {
     return compareTexts(left, right, (letters) => this.read(letters))
   }
 
-  /** In order, as the peer goes over objects. */
+  /** In order, as Nomad goes over objects. */
   sortedEntries(entries: ReadonlyMap<string, HclValue>): readonly (readonly [string, HclValue])[] {
     return [...entries].sort(([left], [right]) => this.compare(left, right))
   }

@@ -1,4 +1,4 @@
-/** Values to JSON and back, as the peer writes it: keys in order, and no letter that HTML takes for its own. */
+/** Values to JSON and back, as Nomad writes it: keys in order, and no letter that HTML takes for its own. */
 import { MusterError } from '../errors.ts'
 import { parseJson, isObject, type Json } from '../exact-json.ts'
 import { HCL_DEPTH_MAX, type HclValue } from '../hcl.ts'

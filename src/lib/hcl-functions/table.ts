@@ -1,5 +1,5 @@
 /**
- * The functions of job files: all that there are, by groups, and those of the peer that are refused with the reason. What
+ * The functions of job files: all that there are, by groups, and those of Nomad that are refused with the reason. What
  * `docs/jobs.md` lists is made of this table.
  */
 import type { HclFunction, HclFunctions } from './call.ts'
