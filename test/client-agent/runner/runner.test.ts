@@ -261,20 +261,6 @@ t.test('reports wait for the servers', async (t) => {
   await servers.becomes(id, 'complete')
 })
 
-t.test('servers that did not know of it for a while are told that it is back', async (t) => {
-  const { folder, servers } = await setting(t)
-  await startedRunner(t, servers, { folder })
-  const id = servers.place(1, 'service', mock({ run_for: '1h' }))
-  await servers.becomes(id, 'running')
-  servers.touch(id, { isUnknown: true })
-  const { tasks } = await servers.reported(
-    id,
-    (report) => report.tasks[0]?.events.at(-1)?.type === 'Reconnected',
-  )
-  t.match(tasks, [{ state: 'running', restarts: 0, events: { length: 4 } }], 'once, and it runs on')
-  servers.stop(id)
-})
-
 t.test('of allocations that ended the newest files are kept', async (t) => {
   const { folder, servers } = await setting(t)
   await startedRunner(t, servers, { folder, endedMax: 1 })
