@@ -38,7 +38,8 @@ export type Requirement =
   | {
       readonly resource: 'auth'
       readonly path: string
-      readonly access: 'read' | 'write' | 'list'
+      /** `sudo`: to make tokens there that have more than the caller. */
+      readonly access: 'read' | 'write' | 'list' | 'sudo'
     }
   /** Logins at the mount with this path. */
   | { readonly resource: 'login'; readonly mount: string; readonly access: 'explain' }

@@ -28,7 +28,8 @@ const table: { readonly [Name in Resource]: (requirement: Of<Name>) => Question 
   // A caller who may change tokens may do everything: no default gives that away.
   acl:       ({ access })                     => ({ ...about('acl', '', access), byDefault: false }),
   agent:     ({ access })                     => about('agent', '', access),
-  auth:      ({ path, access })               => about('auth', path, access),
+  // Sudo makes tokens with any policy: no default gives that away.
+  auth:      ({ path, access })               => ({ ...about('auth', path, access), byDefault: access !== 'sudo' }),
   event:     ({ event, access })              => orAll('event', event, access),
   key:       ({ namespace, key, access, prefix }) => inside('key', namespace, key, access, prefix),
   keyring:   ({ access })                     => about('keyring', '', access),

@@ -54,7 +54,14 @@ const variables = ['list', 'read', 'write', 'destroy'] as const
 export const families = {
   acl: { named: false, scoped: false, folded: false, ...usual },
   agent: { named: false, scoped: false, folded: false, ...usual },
-  auth: { named: true, scoped: false, folded: false, ...usual },
+  // No word holds `sudo`: a rule gives it by name.
+  auth: {
+    named: true,
+    scoped: false,
+    folded: false,
+    capabilities: [...readWrite, 'sudo'],
+    words: usual.words,
+  },
   event: { named: true, scoped: false, folded: false, ...usual },
   // Reading a key and reading the keys below it are one, as a list says whatever a read says.
   key: {

@@ -68,6 +68,10 @@ export type NewRule = { readonly word: string; readonly version: number }
 
 const pathRulesVersion = 6
 const loginRulesVersion = 7
+const laterAuthVersion = 14
+
+/** Capabilities that `auth` rules of before did not have. */
+const laterAuth = ['sudo']
 
 /** The newest rule of a policy. A server that does not know it refuses the whole policy. null: all versions know all its rules. */
 export function newestRuleOf(text: string): NewRule | null {
@@ -80,6 +84,7 @@ export function newestRuleOf(text: string): NewRule | null {
   if (everywhere.some(({ body }) => body.values.has('intentions'))) {
     words.push({ word: 'intentions', version: laterRulesVersion })
   }
+  words.push(...blocks.flatMap(laterWords))
   return words.toSorted((left, right) => right.version - left.version)[0] ?? null
 }
 
@@ -88,6 +93,15 @@ function versionOf(word: string): number | null {
   if (word === 'login') return loginRulesVersion
   if (word === 'path') return pathRulesVersion
   return word === 'keyring' || withoutEffect.has(word) ? laterRulesVersion : null
+}
+
+/** What a block that older servers know has inside that they refuse. */
+function laterWords({ kind, body }: SourceBlock): readonly NewRule[] {
+  const given = body.values.get('capabilities')?.value
+  if (!/^auth(?:_prefix)?$/.test(kind) || !Array.isArray(given)) return []
+  return laterAuth
+    .filter((name) => given.includes(name) || given.includes(`auth:${name}`))
+    .map((word) => ({ word, version: laterAuthVersion }))
 }
 
 /** `operator = "read"` */
@@ -176,7 +190,7 @@ const pathCapabilities: Readonly<Record<string, readonly string[]>> = {
   delete: ['write'],
   read: ['read'],
   list: ['list'],
-  sudo: [],
+  sudo: ['sudo'],
   deny: [],
 }
 

@@ -43,15 +43,11 @@ const create = defineLeaderMethod({
     role: Type.Union([Type.Null(), AclName]),
     orphan: Type.Boolean(),
   }),
-  requires: ({ role, orphan }) => ({
-    resource: 'auth',
-    path: role !== null ? `token/create/${role}` : orphan ? 'token/create-orphan' : 'token/create',
-    access: 'write',
-  }),
+  requires: (where) => ({ resource: 'auth', path: pathOf(where), access: 'write' }),
   run: async (context, { wish, role, orphan }) => {
     assertAclEnabled(context)
     checkIssuedPolicies('policies', wish.policies)
-    const maker = await makerOf(context)
+    const maker = await makerOf(context, pathOf({ role, orphan }))
     const nowMs = Math.floor(context.clock.wallMs())
     const checked = { ...wish, metadata: checkMeta(wish.metadata) }
     const made = tokenOfWish(checked, maker, ruleOf(context, role), orphan, nowMs)
@@ -72,13 +68,22 @@ const create = defineLeaderMethod({
 
 export const tokenCreateMethods = { create }
 
-async function makerOf(context: LeaderContext): Promise<Maker> {
+type Where = { readonly role: string | null; readonly orphan: boolean }
+
+function pathOf({ role, orphan }: Where): string {
+  if (role !== null) return `token/create/${role}`
+  return orphan ? 'token/create-orphan' : 'token/create'
+}
+
+async function makerOf(context: LeaderContext, path: string): Promise<Maker> {
   const { accessor, caller } = context
   const reader = context.read()
   if (isBatchSecret(caller.token)) throw noBatch('cannot create more tokens')
   const row = accessor === null ? null : await tokenByAccessor(reader, accessor)
   if (row === null) throw unknownToken()
-  const isSudo = context.may({ resource: 'acl', access: 'write' })
+  const isSudo =
+    context.may({ resource: 'acl', access: 'write' }) ||
+    context.may({ resource: 'auth', path, access: 'sudo' })
   return { row, policies: allPoliciesOf(context, row), isSudo }
 }
 

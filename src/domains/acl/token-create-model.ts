@@ -33,7 +33,7 @@ export type Maker = {
   readonly row: TokenRow
   /** Policies of its own and of its roles. */
   readonly policies: readonly string[]
-  /** It may give itself everything anyhow. */
+  /** It may give itself everything anyhow, or has sudo on the path it asks. */
   readonly isSudo: boolean
 }
 

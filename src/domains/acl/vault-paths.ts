@@ -1,7 +1,7 @@
 /** Paths as Vault's policies name them, without `/v1/`: which of them there are rules for here, and what rules call them. */
 import type { Requirement } from '../../rpc/method.ts'
 
-type PathAccess = 'read' | 'write' | 'list'
+type PathAccess = 'read' | 'write' | 'list' | 'sudo'
 
 /** Where Vault's command line tunes a login method: with the right for `sys/auth/<path>/tune`. */
 const tunedMount = /^sys\/mounts\/auth\/(.+\/tune)$/
@@ -21,7 +21,7 @@ const ofAccessControl = /^(?:sys\/polic(?:y|ies\/acl)|identity\/entity)(?:\/|$)/
 
 /** null: nothing that Vault's clients ask for. */
 function requirementAt(path: string, access: PathAccess): Requirement | null {
-  if (ofAccessControl.test(path)) return { resource: 'acl', access }
+  if (ofAccessControl.test(path)) return access === 'sudo' ? null : { resource: 'acl', access }
   const name = authNameOf(path)
   return name === null ? null : { resource: 'auth', path: name, access }
 }
@@ -41,6 +41,7 @@ export function capabilitiesAt(
     ...(granted('write') ? ['create', 'delete'] : []),
     ...(granted('list') ? ['list'] : []),
     ...(granted('read') ? ['read'] : []),
+    ...(granted('sudo') ? ['sudo'] : []),
     ...(granted('write') ? ['update'] : []),
   ]
   return words.length === 0 ? ['deny'] : words

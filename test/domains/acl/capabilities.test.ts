@@ -8,6 +8,7 @@ const rules = `
   auth "token/create" { policy = "write" }
   auth "sys/auth/team/*" { policy = "read" }
   path "auth/ldap/*" { capabilities = ["list"] }
+  path "auth/token/create-orphan" { capabilities = ["create", "update", "sudo"] }
 `
 
 const all = ['create', 'delete', 'list', 'read', 'update'] as const
@@ -31,6 +32,7 @@ void t.test('each path has a member, and a single one is also called capabilitie
   const rows: readonly (readonly [path: string, capabilities: readonly string[]])[] = [
     ['auth/token/create', all],
     ['auth/token/create/ci', ['deny']],
+    ['auth/token/create-orphan', ['create', 'delete', 'sudo', 'update']],
     ['auth/token/lookup-self', all],
     ['/auth/ldap/users', ['list']],
     ['sys/auth', ['deny']],

@@ -10,7 +10,7 @@ const rows: readonly (readonly [
   ['auth/ldap/config', ['read'], 'ldap/config', ['read']],
   ['auth/token/renew-self', ['update'], 'token/renew-self', ['write']],
   ['auth/ldap/*', ['create', 'update', 'delete', 'list'], 'ldap/*', ['write', 'list']],
-  ['auth/ldap/users', ['list', 'sudo'], 'ldap/users', ['list']],
+  ['auth/ldap/users', ['list', 'sudo'], 'ldap/users', ['list', 'sudo']],
   ['auth/*', ['deny', 'read'], '*', []],
   ['sys/auth/team/*', ['update'], 'sys/auth/team/*', ['write']],
 ]
@@ -33,6 +33,16 @@ t.test('path rules of the secrets service are auth rules', (t) => {
     word: 'login_prefix',
     version: 7,
   })
+  t.end()
+})
+
+t.test('sudo in auth rules waits for servers that know it', (t) => {
+  const later = { word: 'sudo', version: 14 }
+  for (const given of ['sudo', 'auth:sudo']) {
+    t.same(newestRuleOf(`auth "token/*" { capabilities = ["write", "${given}"] }`), later)
+    t.same(newestRuleOf(`auth_prefix "" { capabilities = ["${given}"] }`), later)
+  }
+  t.equal(newestRuleOf('auth "token/*" { capabilities = ["write"] }'), null)
   t.end()
 })
 

@@ -84,6 +84,24 @@ void t.test('a policy in HCL means what its words say', async (t) => {
   }
 })
 
+void t.test('sudo is given by name alone, and by no default', async (t) => {
+  const sudo = { resource: 'auth', path: 'token/create', access: 'sudo' } as const
+  const table = [
+    ['path "auth/token/create" { capabilities = ["update", "sudo"] }', true],
+    ['path "auth/token/*" { capabilities = ["sudo"] }', true],
+    ['auth "token/create" { capabilities = ["sudo"] }', true],
+    ['path "auth/token/create" { capabilities = ["sudo", "deny"] }', false],
+    ['auth "token/create" { policy = "write" }', false],
+    ['path "auth/token/create-orphan" { capabilities = ["sudo"] }', false],
+    ['', false],
+  ] as const
+  for (const [text, expected] of table) {
+    for (const byDefault of ['deny', 'allow'] as const) {
+      t.equal(isAllowed(rulesOf(text), sudo, byDefault), expected, `${text} ${byDefault}`)
+    }
+  }
+})
+
 void t.test('JSON says the same as HCL', async (t) => {
   const texts = [
     JSON.stringify({

@@ -192,6 +192,43 @@ void t.test('what a token may not ask for is 400', async (t) => {
   t.equal(denied.status, 403)
 })
 
+void t.test('sudo on the path asks for other policies, orphans and periods', async (t) => {
+  const { server, root } = await started(t)
+  const rules = (path: string, given: string) => ({
+    policy: `path "auth/token/${path}" { capabilities = ["create", "update"${given}] }`,
+  })
+  const paths = ['create', 'create-orphan', 'create/ci']
+  await server.ask('POST', '/v1/auth/token/roles/ci', { renewable: true }, root)
+  const wishes = [{ policies: ['ops'] }, { no_parent: true }, { period: '1h' }]
+  for (const path of paths) {
+    const policy = path.replace('/', '-')
+    for (const [name, given] of [
+      [policy, ''],
+      [`${policy}-sudo`, ', "sudo"'],
+    ] as const) {
+      const url = `/v1/sys/policies/acl/${name}`
+      t.equal((await server.ask('PUT', url, rules(path, given), root)).status, 204)
+    }
+    const plain = await make(server, root, { policies: [policy] })
+    const sudo = await make(server, root, { policies: [policy, `${policy}-sudo`] })
+    // By a role its own settings decide about orphans and periods.
+    for (const wish of path === 'create/ci' ? wishes.slice(0, 1) : wishes) {
+      const url = `/v1/auth/token/${path}`
+      const what = `${path} ${JSON.stringify(wish)}`
+      t.equal((await server.ask('POST', url, wish, plain.client_token)).status, 400, what)
+      t.equal((await server.ask('POST', url, wish, sudo.client_token)).status, 200, what)
+    }
+  }
+  const sudo = await make(server, root, { policies: ['create', 'create-sudo'] })
+  const orphan = await make(server, sudo.client_token, { no_parent: true, period: '1h' })
+  t.match(orphan, { orphan: true, lease_duration: 3_600, policies: ['create', 'create-sudo'] })
+  const other = await make(server, sudo.client_token, { policies: ['ops'] })
+  t.same(other.policies, ['default', 'ops'])
+  const asked = { policies: ['root'] }
+  const answer = await server.ask('POST', '/v1/auth/token/create', asked, sudo.client_token)
+  t.equal(answer.status, 400, 'a root token takes a root token')
+})
+
 void t.test('a page of accessors costs what is on it, and not what is before it', async (t) => {
   const { server, root } = await started(t)
   for (let made = 0; made < 12; made += 1) await make(server, root, { policies: ['a'] })
