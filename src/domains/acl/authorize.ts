@@ -28,8 +28,7 @@ const table: { readonly [Name in Resource]: (requirement: Of<Name>) => Question 
   // A caller who may change tokens may do everything: no default gives that away.
   acl:       ({ access })                     => ({ ...about('acl', '', access), byDefault: false }),
   agent:     ({ access })                     => about('agent', '', access),
-  // Sudo makes tokens with any policy: no default gives that away.
-  auth:      ({ path, access })               => ({ ...about('auth', path, access), byDefault: access !== 'sudo' }),
+  auth:      ({ path, access })               => atPath(path, access),
   event:     ({ event, access })              => orAll('event', event, access),
   key:       ({ namespace, key, access, prefix }) => inside('key', namespace, key, access, prefix),
   keyring:   ({ access })                     => about('keyring', '', access),
@@ -45,6 +44,13 @@ const table: { readonly [Name in Resource]: (requirement: Of<Name>) => Question 
 
 function about(family: Family, name: string, capability: string) {
   return { target: { family, namespace: null, name, below: false }, capability, byDefault: true }
+}
+
+function atPath(path: string, access: Of<'auth'>['access']): Question {
+  const question = about('auth', path, access)
+  if (access === 'list') return { ...question, target: { ...question.target, listed: `${path}/` } }
+  // Sudo makes tokens with any policy: no default gives that away.
+  return access === 'sudo' ? { ...question, byDefault: false } : question
 }
 
 /** Without a name: all of them, so nothing may be held back. */

@@ -25,6 +25,8 @@ export type Target = {
   readonly namespace: string | null
   readonly name: string
   readonly below: boolean
+  /** The name with a slash at its end, of what is listed: rules may write it either way. Not in scoped families. */
+  readonly listed?: string
 }
 
 /** null: no rule is for it. */
@@ -128,7 +130,10 @@ export class RuleSet {
     if (namespace !== null && this.isClosed(namespace)) return 'refused'
     const scopes = this.#scopesFor(family, namespace)
     const name = foldName(family, target.name)
-    return target.below ? judgeBelow(scopes, name, capability) : judgeOne(scopes, name, capability)
+    if (target.below) return judgeBelow(scopes, name, capability)
+    return target.listed === undefined
+      ? judgeOne(scopes, name, capability)
+      : judgeListed(scopes, name, target.listed, capability)
   }
 
   /** Whether any rule gives it for anything. A closer one may take it away again for the very thing. */
@@ -148,6 +153,8 @@ export class RuleSet {
   tried(target: Target): readonly Sourced[] {
     const { family, namespace } = target
     const name = foldName(family, target.name)
+    const isListed = ({ pattern }: Rule) =>
+      target.listed !== undefined && fits(pattern, target.listed)
     const closing = this.#sourced.filter(
       ({ rule }) =>
         namespace !== null &&
@@ -159,7 +166,7 @@ export class RuleSet {
       ({ rule }) =>
         rule.family === family &&
         (rule.namespace === null || namespace === null || fits(rule.namespace, namespace)) &&
-        (target.below ? mayFitBelow(rule.pattern, name) : fits(rule.pattern, name)),
+        (target.below ? mayFitBelow(rule.pattern, name) : fits(rule.pattern, name) || isListed(rule)),
     )
     return [
       ...closing,
@@ -167,6 +174,7 @@ export class RuleSet {
         ({ rule: left }, { rule: right }) =>
           (right.namespace?.weight ?? 0) - (left.namespace?.weight ?? 0) ||
           right.pattern.weight - left.pattern.weight ||
+          Number(isListed(right)) - Number(isListed(left)) ||
           Number(right.deny) - Number(left.deny),
       ),
     ]
@@ -214,6 +222,24 @@ function judgeOne(scopes: readonly Scope[], name: string, capability: string): V
     closest.push(...found.grants)
   }
   return closest.length === 0 ? null : verdict(closest, capability)
+}
+
+/**
+ * The closest rule for either way to write the name decides, and of equally close ones that with the slash, as in Vault: a
+ * list below `groups/` may be given as `groups/*`, `groups/` or `groups`.
+ */
+function judgeListed(
+  scopes: readonly Scope[],
+  bare: string,
+  slashed: string,
+  capability: string,
+): Verdict {
+  const names = scopes[0]?.names
+  const withSlash = names?.find(slashed) ?? null
+  const without = names?.find(bare) ?? null
+  const isBare = (without?.weight ?? -1) > (withSlash?.weight ?? -1)
+  const closest = isBare ? without : withSlash
+  return closest === null ? null : verdict(closest.grants, capability)
 }
 
 /**

@@ -22,7 +22,8 @@ const ofAccessControl = /^(?:sys\/polic(?:y|ies\/acl)|identity\/entity)(?:\/|$)/
 /** null: nothing that Vault's clients ask for. */
 function requirementAt(path: string, access: PathAccess): Requirement | null {
   if (ofAccessControl.test(path)) return access === 'sudo' ? null : { resource: 'acl', access }
-  const name = authNameOf(path)
+  // What is listed has the same name with a slash at its end and without.
+  const name = authNameOf(access === 'list' ? path.replace(/\/+$/, '') : path)
   return name === null ? null : { resource: 'auth', path: name, access }
 }
 

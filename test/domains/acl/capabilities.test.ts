@@ -66,6 +66,44 @@ void t.test('each path has a member, and a single one is also called capabilitie
   t.equal(rooted.headers['cache-control'], 'no-store')
 })
 
+void t.test('lists are allowed, and told, with a slash at the end of the path or without', async (t) => {
+  const { server, asRoot, make } = await begun(t)
+  const body = { policies: ['nothing'] }
+  await asRoot('/v1/auth/ldap/groups/a', body)
+  await asRoot('/v1/auth/ldap/users/a', body)
+  await asRoot('/v1/auth/token/roles/a', {})
+  const role = { bound_service_account_names: ['*'], bound_service_account_namespaces: ['*'] }
+  await asRoot('/v1/auth/orchestrator/role/a', role)
+  const paths = ['ldap/groups', 'ldap/users', 'token/accessors', 'token/roles', 'orchestrator/role']
+  for (const path of paths) {
+    for (const [end, given, allowed] of [
+      ['/*', 'list', true],
+      ['/', 'list', true],
+      ['', 'list', true],
+      ['/*', 'read', false],
+      ['/', 'deny', false],
+    ] as const) {
+      const policy = `path "auth/${path}${end}" { capabilities = ["${given}"] }`
+      await asRoot('/v1/sys/policies/acl/lister', { policy })
+      const { client_token: token } = await make({ policies: ['lister'] })
+      for (const [method, url] of [
+        ['LIST', path],
+        ['LIST', `${path}/`],
+        ['GET', `${path}?list=true`],
+        ['GET', `${path}/?list=true`],
+      ] as const) {
+        const { status } = await server.ask(method, `/v1/auth/${url}`, undefined, token)
+        t.equal(status, allowed ? 200 : 403, `${policy} ${method} ${url}`)
+      }
+      for (const asked of [`auth/${path}`, `auth/${path}/`]) {
+        const answer = await server.ask('POST', '/v1/sys/capabilities-self', { path: asked }, token)
+        const { data } = answer.json() as { data: { capabilities: readonly string[] } }
+        t.equal(data.capabilities.includes('list'), allowed, `${policy} ${asked}`)
+      }
+    }
+  }
+})
+
 void t.test('batch tokens are judged by their secret', async (t) => {
   const { server, asRoot, make } = await begun(t)
   const { client_token: token } = await make({ policies: ['some'], type: 'batch' })

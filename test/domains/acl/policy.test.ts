@@ -102,6 +102,42 @@ void t.test('sudo is given by name alone, and by no default', async (t) => {
   }
 })
 
+void t.test('a list is allowed with a slash at the end of the path or without', async (t) => {
+  const path = (name: string, ...given: readonly string[]) =>
+    `path "auth/ldap/${name}" { capabilities = ${JSON.stringify(given)} }`
+  const table: readonly (readonly [rules: readonly string[], expected: boolean | null])[] = [
+    [[path('groups', 'list')], true],
+    [[path('groups/', 'list')], true],
+    [[path('groups/*', 'list')], true],
+    [[path('groups*', 'list')], true],
+    [[path('*', 'list')], true],
+    [[path('groups/a', 'list')], null],
+    [[path('group', 'list')], null],
+    [[path('groups/', 'deny'), path('groups', 'list')], false],
+    [[path('groups/', 'list'), path('groups', 'deny')], true],
+    [[path('groups/*', 'deny'), path('*', 'list')], false],
+    [[path('groups/*', 'list'), path('*', 'deny')], true],
+    [[path('groups/*', 'read'), path('*', 'list')], false],
+    // An exact name is closer than any pattern, as in Vault.
+    [[path('groups', 'list'), path('groups/*', 'deny')], true],
+    [[path('groups', 'deny'), path('groups/*', 'list')], false],
+    [[path('groups', 'list'), path('*', 'read')], true],
+  ]
+  const list = { resource: 'auth', path: 'ldap/groups', access: 'list' } as const
+  for (const [rules, expected] of table) {
+    const set = rulesOf(...rules)
+    for (const byDefault of ['deny', 'allow'] as const) {
+      const found = explain(set, list, byDefault)
+      t.equal(found.allowed, expected ?? byDefault === 'allow', rules.join('\n'))
+      const [first] = found.tried
+      if (expected === null) t.equal(first, undefined)
+      else t.equal(first?.rule.capabilities.includes('list'), expected, 'the first one decided')
+    }
+  }
+  const read = { resource: 'auth', path: 'ldap/groups', access: 'read' } as const
+  t.notOk(isAllowed(rulesOf(path('groups/*', 'read', 'list')), read, 'deny'), 'for lists alone')
+})
+
 void t.test('JSON says the same as HCL', async (t) => {
   const texts = [
     JSON.stringify({
