@@ -39,7 +39,7 @@ export type Requirement =
       readonly resource: 'auth'
       readonly path: string
       /** `sudo`: to make tokens there that have more than the caller. */
-      readonly access: 'read' | 'write' | 'list' | 'sudo'
+      readonly access: 'read' | 'write' | 'delete' | 'list' | 'sudo'
     }
   /** Logins at the mount with this path. */
   | { readonly resource: 'login'; readonly mount: string; readonly access: 'explain' }

@@ -59,8 +59,8 @@ export const families = {
     named: true,
     scoped: false,
     folded: false,
-    capabilities: [...readWrite, 'sudo'],
-    words: usual.words,
+    capabilities: [...readWrite, 'delete', 'sudo'],
+    words: { ...usual.words, write: [...readWrite, 'delete'] },
   },
   event: { named: true, scoped: false, folded: false, ...usual },
   // Reading a key and reading the keys below it are one, as a list says whatever a read says.

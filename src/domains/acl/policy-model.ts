@@ -71,7 +71,7 @@ const loginRulesVersion = 7
 const laterAuthVersion = 14
 
 /** Capabilities that `auth` rules of before did not have. */
-const laterAuth = ['sudo']
+const laterAuth = ['delete', 'sudo']
 
 /** The newest rule of a policy. A server that does not know it refuses the whole policy. null: all versions know all its rules. */
 export function newestRuleOf(text: string): NewRule | null {
@@ -182,12 +182,12 @@ function authNameOf(path: string, where: string): string {
   )
 }
 
-/** What makes, changes and deletes is one right here. */
+/** What makes and changes is one right here. */
 const pathCapabilities: Readonly<Record<string, readonly string[]>> = {
   create: ['write'],
   update: ['write'],
   patch: ['write'],
-  delete: ['write'],
+  delete: ['delete'],
   read: ['read'],
   list: ['list'],
   sudo: ['sudo'],
@@ -369,6 +369,8 @@ function granted(
         refuse(list.where, `no capability ${JSON.stringify(given.slice(0, 64))}: ${oneOf(family)}`)
     }
   }
+  // Who may write may delete, but for what `path` rules say.
+  if (family === 'auth' && capabilities.has('write')) capabilities.add('delete')
   return { capabilities: deny ? [] : [...capabilities], deny }
 }
 

@@ -87,7 +87,7 @@ const remove = defineLeaderMethod({
   repeatable: true,
   name: 'acl.deleteTokenRole',
   args: Type.Object({ name: AclName }),
-  requires: ({ name }) => ({ resource: 'auth', path: `token/roles/${name}`, access: 'write' }),
+  requires: ({ name }) => ({ resource: 'auth', path: `token/roles/${name}`, access: 'delete' }),
   run: async (context, { name }): Promise<{ readonly index: number }> => {
     assertAclEnabled(context)
     const { index } = await context.propose(removeTokenRole, { name })

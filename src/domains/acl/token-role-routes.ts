@@ -71,7 +71,7 @@ export const tokenRoleRoutes: readonly DescribedRoute[] = [
     method: 'DELETE',
     path,
     summary: 'Delete a role of the token endpoints',
-    permission: 'auth:write',
+    permission: 'auth:delete',
     params: named,
     reply: writtenReply,
     example: { url, status: 204 },

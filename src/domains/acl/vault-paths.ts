@@ -1,7 +1,7 @@
 /** Paths as Vault's policies name them, without `/v1/`: which of them there are rules for here, and what rules call them. */
 import type { Requirement } from '../../rpc/method.ts'
 
-type PathAccess = 'read' | 'write' | 'list' | 'sudo'
+type PathAccess = Extract<Requirement, { readonly resource: 'auth' }>['access']
 
 /** Where Vault's command line tunes a login method: with the right for `sys/auth/<path>/tune`. */
 const tunedMount = /^sys\/mounts\/auth\/(.+\/tune)$/
@@ -21,7 +21,10 @@ const ofAccessControl = /^(?:sys\/polic(?:y|ies\/acl)|identity\/entity)(?:\/|$)/
 
 /** null: nothing that Vault's clients ask for. */
 function requirementAt(path: string, access: PathAccess): Requirement | null {
-  if (ofAccessControl.test(path)) return access === 'sudo' ? null : { resource: 'acl', access }
+  if (ofAccessControl.test(path)) {
+    if (access === 'sudo') return null
+    return { resource: 'acl', access: access === 'delete' ? 'write' : access }
+  }
   // What is listed has the same name with a slash at its end and without.
   const name = authNameOf(access === 'list' ? path.replace(/\/+$/, '') : path)
   return name === null ? null : { resource: 'auth', path: name, access }
@@ -39,7 +42,8 @@ export function capabilitiesAt(
     return requirement !== null && may(requirement)
   }
   const words = [
-    ...(granted('write') ? ['create', 'delete'] : []),
+    ...(granted('write') ? ['create'] : []),
+    ...(granted('delete') ? ['delete'] : []),
     ...(granted('list') ? ['list'] : []),
     ...(granted('read') ? ['read'] : []),
     ...(granted('sudo') ? ['sudo'] : []),

@@ -133,7 +133,7 @@ function routesOf(mapping: Mapping): readonly MountedRoute[] {
       method: 'DELETE',
       path: `${noun}s/*`,
       summary: `Delete a ${noun} with its policies`,
-      permission: 'auth:write',
+      permission: 'auth:delete',
       params,
       reply: writtenReply,
       example: { url, status: 204 },

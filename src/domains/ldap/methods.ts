@@ -208,7 +208,7 @@ const removeGroup = defineLeaderMethod({
   repeatable: true,
   name: 'ldap.deleteGroup',
   args: Type.Object({ at: At, name: SentName }),
-  requires: belowMount('write', ofGroup),
+  requires: belowMount('delete', ofGroup),
   run: async (context, { at, name }): Promise<null> => {
     const { config = defaultConfig } = configOf(context.read(), at.id) ?? {}
     checkName('the name of a group', name)
@@ -222,7 +222,7 @@ const removeUser = defineLeaderMethod({
   repeatable: true,
   name: 'ldap.deleteUser',
   args: Type.Object({ at: At, name: SentName }),
-  requires: belowMount('write', ofUser),
+  requires: belowMount('delete', ofUser),
   run: async (context, { at, name }): Promise<null> => {
     const { config = defaultConfig } = configOf(context.read(), at.id) ?? {}
     checkName('the name of a user', name)

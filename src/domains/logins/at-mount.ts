@@ -12,7 +12,7 @@ export type At = Static<typeof At>
 
 /** The right to what is `below` the mount; it may depend on the name that the method is asked about. */
 export function belowMount(
-  access: 'read' | 'write' | 'list',
+  access: 'read' | 'write' | 'delete' | 'list',
   below: (args: { name: string }) => string,
 ) {
   return ({ at, name = '' }: { at: At; name?: string }): Requirement => ({

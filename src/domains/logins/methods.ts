@@ -96,7 +96,7 @@ const disable = defineLeaderMethod({
   name: 'logins.disable',
   endsTokens: true,
   args: Type.Object({ path: Path }),
-  requires: ({ path }) => ofPath(path, 'write'),
+  requires: ({ path }) => ofPath(path, 'delete'),
   run: async (context, { path }): Promise<{ readonly existed: boolean }> => {
     if (path.length > mountPathLengthMax || path === '') return { existed: false }
     const nowMs = Math.floor(context.clock.wallMs())
@@ -136,7 +136,7 @@ const tune = defineLeaderMethod({
 
 export const mountMethods = { list, read, enable, disable, tune }
 
-function ofPath(path: string, access: 'read' | 'write'): Requirement {
+function ofPath(path: string, access: 'read' | 'write' | 'delete'): Requirement {
   return { resource: 'auth', path: `sys/auth/${path}`, access }
 }
 

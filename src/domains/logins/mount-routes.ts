@@ -128,7 +128,7 @@ export const mountRoutes: readonly DescribedRoute[] = [
     method: 'DELETE',
     path: '/v1/sys/auth/*',
     summary: 'Disable a login method',
-    permission: 'auth:write',
+    permission: 'auth:delete',
     params: ofTail,
     reply: { 204: {} },
     example: { url: '/v1/sys/auth/team/ldap', status: 204 },

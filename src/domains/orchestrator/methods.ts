@@ -127,7 +127,7 @@ const removeRole = defineLeaderMethod({
   repeatable: true,
   name: 'orchestrator.deleteRole',
   args: Type.Object({ at: At, name: RoleName }),
-  requires: belowMount('write', ofRole),
+  requires: belowMount('delete', ofRole),
   run: async (context, { at, name }): Promise<null> => {
     await context.propose(deleteRole, { mountId: at.id, name })
     return null

@@ -159,7 +159,7 @@ export const orchestratorRoutes: readonly MountedRoute[] = [
     method: 'DELETE',
     path: 'role/:name',
     summary: 'Delete a role of orchestrator logins',
-    permission: 'auth:write',
+    permission: 'auth:delete',
     params: ofRole,
     reply: { 204: {} },
     errors: ['not_found'],

@@ -32,7 +32,7 @@ void t.test('each path has a member, and a single one is also called capabilitie
   const rows: readonly (readonly [path: string, capabilities: readonly string[]])[] = [
     ['auth/token/create', all],
     ['auth/token/create/ci', ['deny']],
-    ['auth/token/create-orphan', ['create', 'delete', 'sudo', 'update']],
+    ['auth/token/create-orphan', ['create', 'sudo', 'update']],
     ['auth/token/lookup-self', all],
     ['/auth/ldap/users', ['list']],
     ['sys/auth', ['deny']],
@@ -100,6 +100,53 @@ void t.test('lists are allowed, and told, with a slash at the end of the path or
         const { data } = answer.json() as { data: { capabilities: readonly string[] } }
         t.equal(data.capabilities.includes('list'), allowed, `${policy} ${asked}`)
       }
+    }
+  }
+})
+
+void t.test('to write and to delete are two rights of a path', async (t) => {
+  const { server, root, asRoot, make } = await begun(t)
+  const role = {
+    bound_service_account_names: ['*'],
+    bound_service_account_namespaces: ['*'],
+    audience: 'here',
+  }
+  const things: readonly (readonly [path: string, body: object])[] = [
+    ['auth/ldap/groups/a', { policies: ['nothing'] }],
+    ['auth/ldap/users/a', { policies: ['nothing'] }],
+    ['auth/token/roles/a', {}],
+    ['auth/orchestrator/role/a', role],
+    ['sys/auth/team', { type: 'ldap' }],
+  ]
+  const rights = [
+    ['path', '["delete"]', false, true],
+    ['path', '["create", "update", "patch"]', true, false],
+    ['path', '["create", "update", "delete"]', true, true],
+    ['auth', '["write"]', true, true],
+  ] as const
+  for (const [path, body] of things) {
+    for (const [kind, given, writes, deletes] of rights) {
+      const name = kind === 'path' ? path : path.replace(/^auth\//, '')
+      const policy = `${kind} "${name}" { capabilities = ${given} }`
+      await asRoot('/v1/sys/policies/acl/some', { policy })
+      const { client_token: token } = await make({ policies: ['some'] })
+      const told = await server.ask('POST', '/v1/sys/capabilities-self', { path }, token)
+      const { data } = told.json() as { data: { capabilities: readonly string[] } }
+      t.same(
+        data.capabilities,
+        [
+          ...(writes ? ['create'] : []),
+          ...(deletes ? ['delete'] : []),
+          ...(writes ? ['update'] : []),
+        ],
+        policy,
+      )
+      const written = await server.ask('POST', `/v1/${path}`, body, token)
+      t.equal(written.status, writes ? 204 : 403, `${policy} writes`)
+      if (!writes) await asRoot(`/v1/${path}`, body)
+      const deleted = await server.ask('DELETE', `/v1/${path}`, undefined, token)
+      t.equal(deleted.status, deletes ? 204 : 403, `${policy} deletes`)
+      await server.ask('DELETE', `/v1/${path}`, undefined, root)
     }
   }
 })

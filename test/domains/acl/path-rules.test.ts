@@ -9,7 +9,9 @@ const rows: readonly (readonly [
 ])[] = [
   ['auth/ldap/config', ['read'], 'ldap/config', ['read']],
   ['auth/token/renew-self', ['update'], 'token/renew-self', ['write']],
-  ['auth/ldap/*', ['create', 'update', 'delete', 'list'], 'ldap/*', ['write', 'list']],
+  ['auth/ldap/*', ['create', 'update', 'delete', 'list'], 'ldap/*', ['write', 'delete', 'list']],
+  ['auth/ldap/users/*', ['delete'], 'ldap/users/*', ['delete']],
+  ['auth/ldap/users/*', ['create', 'update', 'patch'], 'ldap/users/*', ['write']],
   ['auth/ldap/users', ['list', 'sudo'], 'ldap/users', ['list', 'sudo']],
   ['auth/*', ['deny', 'read'], '*', []],
   ['sys/auth/team/*', ['update'], 'sys/auth/team/*', ['write']],
@@ -36,11 +38,13 @@ t.test('path rules of the secrets service are auth rules', (t) => {
   t.end()
 })
 
-t.test('sudo in auth rules waits for servers that know it', (t) => {
-  const later = { word: 'sudo', version: 14 }
-  for (const given of ['sudo', 'auth:sudo']) {
-    t.same(newestRuleOf(`auth "token/*" { capabilities = ["write", "${given}"] }`), later)
-    t.same(newestRuleOf(`auth_prefix "" { capabilities = ["${given}"] }`), later)
+t.test('delete and sudo in auth rules wait for servers that know them', (t) => {
+  for (const word of ['delete', 'sudo']) {
+    const later = { word, version: 14 }
+    for (const given of [word, `auth:${word}`]) {
+      t.same(newestRuleOf(`auth "token/*" { capabilities = ["write", "${given}"] }`), later)
+      t.same(newestRuleOf(`auth_prefix "" { capabilities = ["${given}"] }`), later)
+    }
   }
   t.equal(newestRuleOf('auth "token/*" { capabilities = ["write"] }'), null)
   t.end()

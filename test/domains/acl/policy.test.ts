@@ -44,6 +44,8 @@ void t.test('a policy in HCL means what its words say', async (t) => {
     service_prefix "" { policy = "deny" }
     event "*" { policy = "read" }
     auth "ldap/*" { policy = "write" }
+    auth "deleter/*" { capabilities = ["delete"] }
+    auth "writer/*" { capabilities = ["auth:write"] }
   `)
   const table: readonly Question[] = [
     ['node', 'any', 'read', 'granted'],
@@ -76,7 +78,12 @@ void t.test('a policy in HCL means what its words say', async (t) => {
     ['service', 'other', 'read', 'refused', 'default'],
     ['event', 'deploy', 'read', 'granted'],
     ['auth', 'ldap/config', 'write', 'granted'],
+    ['auth', 'ldap/users/a', 'delete', 'granted'],
     ['auth', 'kubernetes/config', 'read', null],
+    ['auth', 'deleter/users/a', 'delete', 'granted'],
+    ['auth', 'deleter/users/a', 'write', 'refused'],
+    ['auth', 'writer/users/a', 'delete', 'granted'],
+    ['auth', 'writer/users/a', 'read', 'refused'],
   ]
   for (const question of table) {
     const [family, name, capability, verdict, namespace = ''] = question
