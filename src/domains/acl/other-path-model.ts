@@ -1,12 +1,8 @@
 /** Paths that Vault's policies name and that no `path` rule is for here: which rule to write instead. */
 
 const instead: readonly (readonly [path: RegExp, rule: string])[] = [
-  [/^sys\/mounts\/auth\//, 'login methods are tuned with the right of path "sys/auth/<path>/tune"'],
+  [/^sys\/mounts(?:\/|$)/, 'login methods are tuned with the right of path "sys/auth/<path>/tune"'],
   [/^sys\/capabilities-self/, 'every token may ask what it may do: no rule is needed'],
-  [
-    /^sys\/capabilities/,
-    'write auth "sys/capabilities" { policy = "write" }, and auth "sys/capabilities-accessor" for accessors',
-  ],
   [
     /^sys\/polic(?:y|ies)(?:\/|\*?$)/,
     'policies are read with acl = "read" and written with acl = "write"',

@@ -12,6 +12,8 @@ export type Pattern = {
   readonly pieces: readonly string[]
   /** How closely it fits: letters that are not stars. Without any star it is beyond all others. */
   readonly weight: number
+  /** It fits nothing that begins so. */
+  readonly except?: string
 }
 
 export const exactWeight = Number.MAX_SAFE_INTEGER
@@ -22,13 +24,18 @@ export function patternOf(text: string): Pattern {
   return { text, pieces, weight: pieces.length === 1 ? exactWeight : letters }
 }
 
+/** What begins with `head`, but for what begins with `except`. Closer than `*` also without letters. */
+export function patternBut(text: string, head: string, except: string): Pattern {
+  return { text, pieces: [head, ''], weight: Math.max(head.length, 0.5), except }
+}
+
 export function isExact(pattern: Pattern): boolean {
   return pattern.pieces.length === 1
 }
 
-/** One star, at its end. */
+/** One star, at its end, and no exception. */
 export function isPrefix(pattern: Pattern): boolean {
-  return pattern.pieces.length === 2 && pattern.pieces[1] === ''
+  return pattern.pieces.length === 2 && pattern.pieces[1] === '' && pattern.except === undefined
 }
 
 /** What every name that it fits begins with. */
@@ -49,7 +56,7 @@ export function fits(pattern: Pattern, name: string): boolean {
     if (at < 0) return false
     at += piece.length
   }
-  return at <= end
+  return at <= end && (pattern.except === undefined || !name.startsWith(pattern.except))
 }
 
 /** Whether it may fit a name that begins with `prefix`; true when in doubt. */

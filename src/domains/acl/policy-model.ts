@@ -6,6 +6,7 @@ import { MusterError } from '../../lib/errors.ts'
 import { isNamespaceName } from '../namespaces/model.ts'
 import { familyNames, foldName, isFamily, rulesOf, type Family } from './capabilities-model.ts'
 import { ruleInsteadOf } from './other-path-model.ts'
+import { isReadByAll, patternOfPath } from './path-pattern-model.ts'
 import { patternLengthMax, patternOf, starsMax, type Pattern } from './pattern-model.ts'
 import {
   parsePolicySource,
@@ -96,7 +97,11 @@ function versionOf(word: string): number | null {
 }
 
 /** What a block that older servers know has inside that they refuse. */
-function laterWords({ kind, body }: SourceBlock): readonly NewRule[] {
+function laterWords({ kind, labels, body }: SourceBlock): readonly NewRule[] {
+  const [label = ''] = labels
+  if (kind === 'path' && !isReadByAll(label)) {
+    return [{ word: `path ${JSON.stringify(label.slice(0, 64))}`, version: laterAuthVersion }]
+  }
   const given = body.values.get('capabilities')?.value
   if (!/^auth(?:_prefix)?$/.test(kind) || !Array.isArray(given)) return []
   return laterAuth
@@ -162,20 +167,17 @@ function pathRule({ labels, body, where }: SourceBlock): Rule {
   return {
     family: 'auth',
     namespace: null,
-    pattern: checkedPattern(authNameOf(label, where), where),
+    pattern: patternAt(label, where),
     capabilities: deny ? [] : [...capabilities],
     deny,
     where,
   }
 }
 
-/** The name that `auth` rules have for a path. */
-function authNameOf(path: string, where: string): string {
-  if (path.includes('+') || path.slice(0, -1).includes('*')) {
-    return refuse(where, 'a path has * at its end alone; write auth "*/login" for patterns')
-  }
-  if (path.startsWith('auth/')) return path.slice('auth/'.length)
-  if (path.startsWith('sys/auth') || path.startsWith('sys/locked-users')) return path
+/** Of the `auth` rule for a path. */
+function patternAt(path: string, where: string): Pattern {
+  const pattern = patternOfPath(path, where)
+  if (pattern !== null) return checked(pattern, where)
   return refuse(
     where,
     `there are no rules for the path ${JSON.stringify(path.slice(0, 64))}: path is for what is below auth/, sys/auth and sys/locked-users; ${ruleInsteadOf(path)}`,
@@ -264,8 +266,11 @@ function patternFor(family: Family, label: string | null, prefix: boolean, where
 }
 
 function checkedPattern(text: string, where: string): Pattern {
-  const pattern = patternOf(text)
-  if (text.length > patternLengthMax || pattern.pieces.length - 1 > starsMax) {
+  return checked(patternOf(text), where)
+}
+
+function checked(pattern: Pattern, where: string): Pattern {
+  if (pattern.text.length > patternLengthMax || pattern.pieces.length - 1 > starsMax) {
     return refuse(where, `a name has at most ${patternLengthMax} letters and ${starsMax} stars`)
   }
   return pattern

@@ -62,10 +62,11 @@ class Names {
 
   add(rule: Rule): void {
     const { pattern } = rule
-    let known = this.all.get(pattern.text)
+    const key = pattern.except === undefined ? pattern.text : `${pattern.text} !${pattern.except}`
+    let known = this.all.get(key)
     if (known === undefined) {
       known = { pattern, grant: new Grant() }
-      this.all.set(pattern.text, known)
+      this.all.set(key, known)
     }
     known.grant.add(rule)
   }

@@ -1,20 +1,8 @@
-/** Paths as Vault's policies name them, without `/v1/`: which of them there are rules for here, and what rules call them. */
+/** Paths as Vault's policies name them, without `/v1/`: which rights they ask for here. */
 import type { Requirement } from '../../rpc/method.ts'
+import { authNameOf } from './path-pattern-model.ts'
 
 type PathAccess = Extract<Requirement, { readonly resource: 'auth' }>['access']
-
-/** Where Vault's command line tunes a login method: with the right for `sys/auth/<path>/tune`. */
-const tunedMount = /^sys\/mounts\/auth\/(.+\/tune)$/
-
-/** The name that `auth` rules have for a path; null: they are not for it. */
-function authNameOf(path: string): string | null {
-  if (path.startsWith('auth/')) return path.slice('auth/'.length)
-  const tuned = tunedMount.exec(path)
-  if (tuned !== null) return `sys/auth/${tuned[1] ?? ''}`
-  return /^sys\/(?:auth|locked-users|capabilities|capabilities-accessor)(?:\/|$)/.test(path)
-    ? path
-    : null
-}
 
 /** Only management tokens write policies and roles. */
 const ofAccessControl = /^(?:sys\/polic(?:y|ies\/acl)|identity\/entity)(?:\/|$)/

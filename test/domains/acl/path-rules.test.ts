@@ -1,5 +1,8 @@
 import t from 'tap'
+import { authNameOf, patternOfPath } from '../../../src/domains/acl/path-pattern-model.ts'
+import { fits } from '../../../src/domains/acl/pattern-model.ts'
 import { newestRuleOf, parsePolicy } from '../../../src/domains/acl/policy-model.ts'
+import { RuleSet } from '../../../src/domains/acl/rule-set-model.ts'
 
 const rows: readonly (readonly [
   path: string,
@@ -14,6 +17,7 @@ const rows: readonly (readonly [
   ['auth/ldap/users/*', ['create', 'update', 'patch'], 'ldap/users/*', ['write']],
   ['auth/ldap/users', ['list', 'sudo'], 'ldap/users', ['list', 'sudo']],
   ['auth/*', ['deny', 'read'], '*', []],
+  ['auth/staff*', ['read'], 'staff*', ['read']],
   ['sys/auth/team/*', ['update'], 'sys/auth/team/*', ['write']],
 ]
 
@@ -38,6 +42,103 @@ t.test('path rules of the secrets service are auth rules', (t) => {
   t.end()
 })
 
+const asked = [
+  'auth/ldap/config',
+  'auth/ldap/groups/',
+  'auth/sysadmins/config',
+  'auth/staff/users/a',
+  'auth/token/create',
+  'sys/auth',
+  'sys/auth/ldap',
+  'sys/auth/team/eu/tune',
+  'sys/locked-users',
+  'sys/locked-users/a/unlock/b',
+  'sys/capabilities',
+  'sys/capabilities-accessor',
+]
+
+t.test('a path with a star is for the paths that begin so, and the longer one is closer', (t) => {
+  const heads = [...new Set(asked.flatMap((path) => [...path].map((_, at) => path.slice(0, at))))]
+  const made = heads.flatMap((head) => {
+    const pattern = patternOfPath(`${head}*`, 'line 1')
+    return pattern === null ? [] : [{ head, pattern }]
+  })
+  t.equal(made.length, heads.length, 'all of them have a meaning')
+  for (const path of asked) {
+    const name = authNameOf(path) ?? ''
+    const fitting = made.filter(({ pattern }) => fits(pattern, name))
+    const expected = heads.filter((head) => path.startsWith(head) || tunes(path, head))
+    t.same(fitting.map(({ head }) => head).sort(), expected.sort(), path)
+    for (const shorter of fitting) {
+      for (const longer of fitting) {
+        if (tunes(path, longer.head) || !longer.head.startsWith(shorter.head)) continue
+        const { weight } = shorter.pattern
+        t.ok(longer.pattern.weight >= weight, `${path} ${shorter.head} ${longer.head}`)
+      }
+    }
+  }
+  t.end()
+})
+
+/** `sys/mounts/auth/<path>/tune` is another name of `sys/auth/<path>/tune`. */
+function tunes(path: string, head: string): boolean {
+  return /^sys\/auth\/.+\/tune$/.test(path) && `sys/mounts/${path.slice(4)}`.startsWith(head)
+}
+
+t.test('stars that begin before the paths of login methods are for all of these', (t) => {
+  const all = asked.map((path) => authNameOf(path) ?? '')
+  const system = all.filter((name) => name.startsWith('sys/'))
+  const rows: readonly (readonly [path: string, names: readonly string[]])[] = [
+    ['*', all],
+    ['/*', all],
+    ['auth/*', all.filter((name) => !system.includes(name))],
+    ['aut*', all.filter((name) => !system.includes(name))],
+    ['auth/s*', ['sysadmins/config', 'staff/users/a']],
+    ['auth/sys*', ['sysadmins/config']],
+    ['sys/*', system],
+    ['s*', system],
+    ['sys/auth/*', ['sys/auth/ldap', 'sys/auth/team/eu/tune']],
+    ['sys/mounts/*', ['sys/auth/team/eu/tune']],
+    ['sys/mounts/auth/*', ['sys/auth/team/eu/tune']],
+    ['sys/mounts/auth/team/eu/tune', ['sys/auth/team/eu/tune']],
+    ['/sys/capabilities', ['sys/capabilities']],
+  ]
+  for (const [path, names] of rows) {
+    const pattern = patternOfPath(path, 'line 1')
+    t.same(
+      all.filter((name) => pattern !== null && fits(pattern, name)),
+      names,
+      path,
+    )
+  }
+  const rules = new RuleSet([
+    {
+      policy: 'p',
+      rules: parsePolicy(`
+        path "*" { capabilities = ["deny"] }
+        path "auth/*" { capabilities = ["read"] }
+        path "auth/s*" { capabilities = ["delete"] }
+        auth "*" { capabilities = ["list"] }
+      `),
+    },
+  ])
+  const judge = (name: string, capability: string) =>
+    rules.judge({ family: 'auth', namespace: null, name, below: false }, capability)
+  t.equal(judge('ldap/config', 'read'), 'granted')
+  t.equal(judge('staff/config', 'read'), 'refused')
+  t.equal(judge('staff/config', 'delete'), 'granted')
+  t.equal(judge('sys/auth/x', 'list'), 'refused', 'a denial among equals')
+  t.end()
+})
+
+t.test('paths that older servers refuse wait for them', (t) => {
+  for (const path of ['*', 'sys/*', 'sys/capabilities', 'sys/mounts/auth/ldap/tune', '/auth/ldap']) {
+    const text = `path "${path}" { capabilities = ["read"] }`
+    t.same(newestRuleOf(text), { word: `path "${path}"`, version: 14 })
+  }
+  t.end()
+})
+
 t.test('delete and sudo in auth rules wait for servers that know them', (t) => {
   for (const word of ['delete', 'sudo']) {
     const later = { word, version: 14 }
@@ -54,9 +155,11 @@ t.test('what has no meaning here is refused with what to write instead', (t) => 
   const refused = [
     ['path "other/x" { capabilities = ["read"] }', /rules for the rest are key, variables, acl/],
     ['path "secret/data/x" { capabilities = ["read"] }', /write key "name"/],
-    ['path "sys/capabilities" { capabilities = ["update"] }', /auth "sys\/capabilities"/],
     ['path "sys/capabilities-self" { capabilities = ["update"] }', /no rule is needed/],
-    ['path "sys/mounts/auth/ldap/tune" { capabilities = ["update"] }', /"sys\/auth\/<path>\/tune"/],
+    ['path "sys/mounts/auth/team/*" { capabilities = ["update"] }', /"sys\/auth\/<path>\/tune"/],
+    ['path "auth/sys/auth/*" { capabilities = ["update"] }', /there are no rules/],
+    ['path "sys/+/x" { capabilities = ["read"] }', /at its end alone/],
+    ['path "+/ldap" { capabilities = ["read"] }', /at its end alone/],
     ['path "sys/policies/acl/*" { capabilities = ["read"] }', /acl = "read"/],
     ['path "sys/policy" { capabilities = ["read"] }', /acl = "read"/],
     ['path "identity/entity/id" { capabilities = ["list"] }', /acl = "read"/],
