@@ -1,4 +1,4 @@
-/** Paths that Vault's policies name and that no `path` rule is for here: which rule to write instead. */
+/** Paths that Vault's policies name and that no `path` rule is for here: what their writers are told. */
 
 const instead: readonly (readonly [path: RegExp, rule: string])[] = [
   [/^sys\/mounts(?:\/|$)/, 'login methods are tuned with the right of path "sys/auth/<path>/tune"'],
@@ -9,7 +9,7 @@ const instead: readonly (readonly [path: RegExp, rule: string])[] = [
   ],
   [/^identity\//, 'entities are read with acl = "read" and removed with acl = "write"'],
   [
-    /^(?:sys\/)?(?:mounts|internal|health|seal-status|leader|init)(?:\/|$)/,
+    /^(?:sys\/)?(?:internal|health|seal-status|leader|init)(?:\/|$)/,
     'no rule is needed for it, or it is not served',
   ],
   [
@@ -18,8 +18,24 @@ const instead: readonly (readonly [path: RegExp, rule: string])[] = [
   ],
 ]
 
-/** What a refusal adds for this path. */
-export function ruleInsteadOf(path: string): string {
-  const found = instead.find(([pattern]) => pattern.test(path))
-  return found === undefined ? 'rules for the rest are key, variables, acl and others' : found[1]
+/** A policy may have two thousand of them. */
+const pathsShownMax = 100
+const pathLettersMax = 256
+
+/** One for all paths that want the same rule instead. */
+export function warningsOf(paths: readonly string[]): readonly string[] {
+  const byAdvice = Map.groupBy(new Set(paths), adviceFor)
+  return [...byAdvice].map(([advice, some]) => {
+    const shown = some
+      .slice(0, pathsShownMax)
+      .map((path) => JSON.stringify(path.slice(0, pathLettersMax)))
+    const left = some.length - shown.length
+    const more = left > 0 ? ` and ${left} more` : ''
+    return `rules without effect here, for ${shown.join(', ')}${more}: ${advice}`
+  })
+}
+
+function adviceFor(path: string): string {
+  const found = instead.find(([pattern]) => pattern.test(path.replace(/^\//, '')))
+  return found === undefined ? 'nothing is served there' : found[1]
 }

@@ -41,8 +41,9 @@ export function patternOfPath(written: string, where: string): Pattern | null {
   return hasStar ? patternOfPrefix(head) : patternOfExact(path)
 }
 
-/** Whether servers below command version 14 take a rule for it. */
-export function isReadByAll(written: string): boolean {
+/** Whether servers below command version 14 take a rule for it too. */
+export function isReadByAll(written: string, where: string): boolean {
+  if (patternOfPath(written, where) === null) return false
   return ['auth/', 'sys/auth', 'sys/locked-users'].some((known) => written.startsWith(known))
 }
 
@@ -59,7 +60,9 @@ function patternOfPrefix(head: string): Pattern | null {
   if (head.startsWith(ofLogins)) {
     const rest = head.slice(ofLogins.length)
     if (rest.startsWith(ofSystem)) return null
-    return ofSystem.startsWith(rest) ? patternBut(`auth/${rest}*`, rest, ofSystem) : patternOf(`${rest}*`)
+    return ofSystem.startsWith(rest)
+      ? patternBut(`auth/${rest}*`, rest, ofSystem)
+      : patternOf(`${rest}*`)
   }
   if (ofSystem.startsWith(head)) return patternOf('sys/*')
   if (tuning.startsWith(head)) return patternOf('sys/auth/*/tune')

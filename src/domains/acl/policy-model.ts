@@ -5,7 +5,7 @@
 import { MusterError } from '../../lib/errors.ts'
 import { isNamespaceName } from '../namespaces/model.ts'
 import { familyNames, foldName, isFamily, rulesOf, type Family } from './capabilities-model.ts'
-import { ruleInsteadOf } from './other-path-model.ts'
+import { warningsOf } from './other-path-model.ts'
 import { isReadByAll, patternOfPath } from './path-pattern-model.ts'
 import { patternLengthMax, patternOf, starsMax, type Pattern } from './pattern-model.ts'
 import {
@@ -64,6 +64,17 @@ export function parsePolicy(text: string): readonly Rule[] {
   return rules
 }
 
+/** Which rules of a policy that `parsePolicy` takes have no effect, and what to write instead. */
+export function warningsOfPolicy(text: string): readonly string[] {
+  const { blocks } = parsePolicySource(text)
+  const paths = blocks.filter(({ kind }) => kind === 'path')
+  return warningsOf(
+    paths.flatMap(({ labels: [label = ''], where }) =>
+      patternOfPath(label, where) === null ? [label] : [],
+    ),
+  )
+}
+
 /** A rule, and the command version from which on every server reads it. */
 export type NewRule = { readonly word: string; readonly version: number }
 
@@ -97,9 +108,9 @@ function versionOf(word: string): number | null {
 }
 
 /** What a block that older servers know has inside that they refuse. */
-function laterWords({ kind, labels, body }: SourceBlock): readonly NewRule[] {
+function laterWords({ kind, labels, body, where }: SourceBlock): readonly NewRule[] {
   const [label = ''] = labels
-  if (kind === 'path' && !isReadByAll(label)) {
+  if (kind === 'path' && !isReadByAll(label, where)) {
     return [{ word: `path ${JSON.stringify(label.slice(0, 64))}`, version: laterAuthVersion }]
   }
   const given = body.values.get('capabilities')?.value
@@ -132,7 +143,7 @@ function blockRules(block: SourceBlock): readonly Rule[] {
     checkBlockWithoutEffect(block)
     return []
   }
-  if (kind === 'path') return [pathRule(block)]
+  if (kind === 'path') return pathRules(block)
   const { family, prefix } = familyOf(kind, where)
   if (family === 'variables') {
     return refuse(where, 'variables stands inside of a namespace block: namespace "default" { … }')
@@ -140,12 +151,17 @@ function blockRules(block: SourceBlock): readonly Rule[] {
   return [ruleOf(block, family, prefix, rulesOf(family).scoped ? defaultScope : null)]
 }
 
-/** As the secrets service writes rules: `path "auth/ldap/*" { capabilities = ["read"] }`, of what is below `auth` and `sys` alone. */
-function pathRule({ labels, body, where }: SourceBlock): Rule {
+/**
+ * As the secrets service writes rules: `path "auth/ldap/*" { capabilities = ["read"] }`. A path that nothing here asks a right for
+ * has none: its rule would give nothing and deny nothing, and policies of Vault are full of them (`warningsOfPolicy`).
+ */
+function pathRules({ labels, body, where }: SourceBlock): readonly Rule[] {
   const label = oneLabel('path', labels, where)
   if (label === null) return refuse(where, 'path needs a name: path "auth/ldap/*"')
-  refuseOthers(body, ['capabilities'], 'path')
+  const pattern = patternOfPath(label, where)
+  refuseOthers(body, pattern === null ? pathMembers : ['capabilities'], 'path', pattern === null)
   const list = body.values.get('capabilities')
+  if (pattern === null && list === undefined) return []
   if (list === undefined || !Array.isArray(list.value)) {
     return refuse(
       where,
@@ -153,7 +169,6 @@ function pathRule({ labels, body, where }: SourceBlock): Rule {
     )
   }
   const capabilities = new Set<string>()
-  let deny = false
   for (const given of list.value) {
     if (!Object.hasOwn(pathCapabilities, given)) {
       refuse(
@@ -161,28 +176,34 @@ function pathRule({ labels, body, where }: SourceBlock): Rule {
         `no capability ${JSON.stringify(given.slice(0, 64))} of a path: they are ${Object.keys(pathCapabilities).join(', ')}`,
       )
     }
-    if (given === 'deny') deny = true
     for (const capability of pathCapabilities[given] ?? []) capabilities.add(capability)
   }
-  return {
-    family: 'auth',
-    namespace: null,
-    pattern: patternAt(label, where),
-    capabilities: deny ? [] : [...capabilities],
-    deny,
-    where,
-  }
+  if (pattern === null) return []
+  const deny = list.value.includes('deny')
+  return [
+    {
+      family: 'auth',
+      namespace: null,
+      pattern: checked(pattern, where),
+      capabilities: deny ? [] : [...capabilities],
+      deny,
+      where,
+    },
+  ]
 }
 
-/** Of the `auth` rule for a path. */
-function patternAt(path: string, where: string): Pattern {
-  const pattern = patternOfPath(path, where)
-  if (pattern !== null) return checked(pattern, where)
-  return refuse(
-    where,
-    `there are no rules for the path ${JSON.stringify(path.slice(0, 64))}: path is for what is below auth/, sys/auth and sys/locked-users; ${ruleInsteadOf(path)}`,
-  )
-}
+/** Of Vault's rules. All but the capabilities narrow what a rule allows, so they are refused where a rule has an effect. */
+const pathMembers = [
+  'capabilities',
+  'policy',
+  'allowed_parameters',
+  'denied_parameters',
+  'required_parameters',
+  'min_wrapping_ttl',
+  'max_wrapping_ttl',
+  'control_group',
+  'mfa_methods',
+]
 
 /** What makes and changes is one right here. */
 const pathCapabilities: Readonly<Record<string, readonly string[]>> = {

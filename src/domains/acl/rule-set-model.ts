@@ -167,7 +167,9 @@ export class RuleSet {
       ({ rule }) =>
         rule.family === family &&
         (rule.namespace === null || namespace === null || fits(rule.namespace, namespace)) &&
-        (target.below ? mayFitBelow(rule.pattern, name) : fits(rule.pattern, name) || isListed(rule)),
+        (target.below
+          ? mayFitBelow(rule.pattern, name)
+          : fits(rule.pattern, name) || isListed(rule)),
     )
     return [
       ...closing,

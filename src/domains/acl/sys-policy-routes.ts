@@ -1,13 +1,21 @@
 /** `/v1/sys/policies/acl` and `/v1/sys/policy`: policies under the names that clients of the secrets service know. */
 import { Type } from 'typebox'
 import { CoercedFields } from '../../api/coerced-fields.ts'
-import { dataReply, envelope, keysEnvelope, keysReply, nothingThere } from '../../api/envelope.ts'
+import {
+  dataReply,
+  envelope,
+  keysEnvelope,
+  keysReply,
+  nothingThere,
+  writtenReply,
+} from '../../api/envelope.ts'
 import type { ApiRequest, DescribedRoute } from '../../api/route.ts'
 import { consistency, text } from '../../api/shape.ts'
 import { codeOf, MusterError } from '../../lib/errors.ts'
 import { builtInPolicy, defaultPolicyName } from './built-in-policy-model.ts'
 import { aclNameLengthMax } from './model.ts'
 import { policyMethods } from './policy-methods.ts'
+import { warningsOfPolicy } from './policy-model.ts'
 import { policyBodyBytesMax } from './policy-routes.ts'
 
 const named = { name: text('Name of the policy') }
@@ -71,7 +79,7 @@ function routesAt(path: string, member: 'policy' | 'rules'): readonly DescribedR
       bodySchema: Type.Object({ policy: text('The text of the policy') }),
       bodyBytesMax: policyBodyBytesMax,
       atLeast: [{ resource: 'acl', access: 'write' }],
-      reply: { 204: {} },
+      reply: writtenReply,
       example: {
         url: `${path}/people`,
         body: { policy: 'path "auth/token/lookup-self" { capabilities = ["read"] }' },
@@ -83,7 +91,7 @@ function routesAt(path: string, member: 'policy' | 'rules'): readonly DescribedR
         if (rules === undefined) throw new MusterError('invalid_argument', 'policy is missing')
         const name = nameOf(request)
         await request.call(policyMethods.putPolicy, { name, description: '', rules })
-        return envelope(request, {})
+        return envelope(request, { warnings: warningsOfPolicy(rules) })
       },
     },
     {

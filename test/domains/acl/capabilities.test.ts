@@ -66,43 +66,57 @@ void t.test('each path has a member, and a single one is also called capabilitie
   t.equal(rooted.headers['cache-control'], 'no-store')
 })
 
-void t.test('lists are allowed, and told, with a slash at the end of the path or without', async (t) => {
-  const { server, asRoot, make } = await begun(t)
-  const body = { policies: ['nothing'] }
-  await asRoot('/v1/auth/ldap/groups/a', body)
-  await asRoot('/v1/auth/ldap/users/a', body)
-  await asRoot('/v1/auth/token/roles/a', {})
-  const role = { bound_service_account_names: ['*'], bound_service_account_namespaces: ['*'] }
-  await asRoot('/v1/auth/orchestrator/role/a', role)
-  const paths = ['ldap/groups', 'ldap/users', 'token/accessors', 'token/roles', 'orchestrator/role']
-  for (const path of paths) {
-    for (const [end, given, allowed] of [
-      ['/*', 'list', true],
-      ['/', 'list', true],
-      ['', 'list', true],
-      ['/*', 'read', false],
-      ['/', 'deny', false],
-    ] as const) {
-      const policy = `path "auth/${path}${end}" { capabilities = ["${given}"] }`
-      await asRoot('/v1/sys/policies/acl/lister', { policy })
-      const { client_token: token } = await make({ policies: ['lister'] })
-      for (const [method, url] of [
-        ['LIST', path],
-        ['LIST', `${path}/`],
-        ['GET', `${path}?list=true`],
-        ['GET', `${path}/?list=true`],
+void t.test(
+  'lists are allowed, and told, with a slash at the end of the path or without',
+  async (t) => {
+    const { server, asRoot, make } = await begun(t)
+    const body = { policies: ['nothing'] }
+    await asRoot('/v1/auth/ldap/groups/a', body)
+    await asRoot('/v1/auth/ldap/users/a', body)
+    await asRoot('/v1/auth/token/roles/a', {})
+    const role = { bound_service_account_names: ['*'], bound_service_account_namespaces: ['*'] }
+    await asRoot('/v1/auth/orchestrator/role/a', role)
+    const paths = [
+      'ldap/groups',
+      'ldap/users',
+      'token/accessors',
+      'token/roles',
+      'orchestrator/role',
+    ]
+    for (const path of paths) {
+      for (const [end, given, allowed] of [
+        ['/*', 'list', true],
+        ['/', 'list', true],
+        ['', 'list', true],
+        ['/*', 'read', false],
+        ['/', 'deny', false],
       ] as const) {
-        const { status } = await server.ask(method, `/v1/auth/${url}`, undefined, token)
-        t.equal(status, allowed ? 200 : 403, `${policy} ${method} ${url}`)
-      }
-      for (const asked of [`auth/${path}`, `auth/${path}/`]) {
-        const answer = await server.ask('POST', '/v1/sys/capabilities-self', { path: asked }, token)
-        const { data } = answer.json() as { data: { capabilities: readonly string[] } }
-        t.equal(data.capabilities.includes('list'), allowed, `${policy} ${asked}`)
+        const policy = `path "auth/${path}${end}" { capabilities = ["${given}"] }`
+        await asRoot('/v1/sys/policies/acl/lister', { policy })
+        const { client_token: token } = await make({ policies: ['lister'] })
+        for (const [method, url] of [
+          ['LIST', path],
+          ['LIST', `${path}/`],
+          ['GET', `${path}?list=true`],
+          ['GET', `${path}/?list=true`],
+        ] as const) {
+          const { status } = await server.ask(method, `/v1/auth/${url}`, undefined, token)
+          t.equal(status, allowed ? 200 : 403, `${policy} ${method} ${url}`)
+        }
+        for (const asked of [`auth/${path}`, `auth/${path}/`]) {
+          const answer = await server.ask(
+            'POST',
+            '/v1/sys/capabilities-self',
+            { path: asked },
+            token,
+          )
+          const { data } = answer.json() as { data: { capabilities: readonly string[] } }
+          t.equal(data.capabilities.includes('list'), allowed, `${policy} ${asked}`)
+        }
       }
     }
-  }
-})
+  },
+)
 
 void t.test('to write and to delete are two rights of a path', async (t) => {
   const { server, root, asRoot, make } = await begun(t)
@@ -149,6 +163,72 @@ void t.test('to write and to delete are two rights of a path', async (t) => {
       await server.ask('DELETE', `/v1/${path}`, undefined, root)
     }
   }
+})
+
+void t.test(
+  'a policy of Vault is taken as it is, with a warning about what has no effect',
+  async (t) => {
+    const { server, root, asRoot, make } = await begun(t)
+    const policy = `
+    # Written for Vault.
+    path "secret/*" { capabilities = ["create", "read", "update", "delete", "list", "sudo"] }
+    path "sys/policies/acl/*" { capabilities = ["create", "read", "update", "sudo"] }
+    path "auth/ldap/config" { capabilities = ["read"] }
+  `
+    for (const [url, member] of [
+      ['/v1/sys/policies/acl/vault', 'policy'],
+      ['/v1/sys/policy/vault', 'rules'],
+    ] as const) {
+      const written = await server.ask('PUT', url, { policy }, root)
+      t.equal(written.status, 200)
+      const { request_id: id, ...envelope } = written.json() as Record<string, unknown>
+      t.type(id, 'string')
+      t.match(envelope, {
+        data: null,
+        auth: null,
+        warnings: [/"secret\/\*": write key/, /"sys\/policies\/acl\/\*": policies are read with/],
+      })
+      t.match((await server.ask('GET', url, undefined, root)).json(), {
+        data: { [member]: policy },
+      })
+    }
+    const { client_token: token } = await make({ policies: ['vault'] })
+    const status = async (method: string, url: string, body?: unknown) =>
+      (await server.ask(method, url, body, token)).status
+    t.equal(await status('GET', '/v1/auth/ldap/config'), 200)
+    t.equal(await status('GET', '/v1/sys/policies/acl/vault'), 403)
+    t.equal(await status('PUT', '/v1/sys/policies/acl/vault', { policy }), 403)
+    t.equal(await status('GET', '/v1/kv/secret/a'), 403)
+    const paths = ['secret/a', 'sys/policies/acl/vault']
+    const told = await server.ask('POST', '/v1/sys/capabilities-self', { paths }, token)
+    t.match(told.json(), { data: { 'secret/a': ['deny'], 'sys/policies/acl/vault': ['deny'] } })
+    const plain = { policy: 'path "auth/*" { capabilities = ["read"] }' }
+    t.equal((await asRoot('/v1/sys/policies/acl/plain', plain)).status, 204)
+  },
+)
+
+void t.test('policies that older servers refuse wait until there are none', async (t) => {
+  const acl = { enabled: true, defaultPolicy: 'deny' } as const
+  const server = await serverOfOne(t, { acl, commandVersion: 13 })
+  const made = await server.ask('PUT', '/v1/acl/bootstrap')
+  const { SecretID: root } = made.json() as { readonly SecretID: string }
+  const url = '/v1/sys/policies/acl/some'
+  const put = (policy: string) => server.ask('PUT', url, { policy }, root)
+  const later = [
+    'path "secret/*" { capabilities = ["read"] }',
+    'path "*" { capabilities = ["read"] }',
+    'auth "token/create" { capabilities = ["write", "sudo"] }',
+    'auth "ldap/users/*" { capabilities = ["auth:delete"] }',
+  ]
+  for (const policy of later) {
+    const { status, body } = await put(policy)
+    t.equal(status, 501, policy)
+    t.match(body, 'need every server at command version 14')
+  }
+  const older = 'path "auth/token/create" { capabilities = ["update", "delete", "sudo"] }'
+  t.equal((await put(older)).status, 204)
+  await server.propose({ type: 'state.raiseVersion', args: { version: 14 } })
+  for (const policy of later) t.ok((await put(policy)).status < 300, policy)
 })
 
 void t.test('batch tokens are judged by their secret', async (t) => {

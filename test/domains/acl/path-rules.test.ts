@@ -1,7 +1,11 @@
 import t from 'tap'
 import { authNameOf, patternOfPath } from '../../../src/domains/acl/path-pattern-model.ts'
 import { fits } from '../../../src/domains/acl/pattern-model.ts'
-import { newestRuleOf, parsePolicy } from '../../../src/domains/acl/policy-model.ts'
+import {
+  newestRuleOf,
+  parsePolicy,
+  warningsOfPolicy,
+} from '../../../src/domains/acl/policy-model.ts'
 import { RuleSet } from '../../../src/domains/acl/rule-set-model.ts'
 
 const rows: readonly (readonly [
@@ -58,7 +62,7 @@ const asked = [
 ]
 
 t.test('a path with a star is for the paths that begin so, and the longer one is closer', (t) => {
-  const heads = [...new Set(asked.flatMap((path) => [...path].map((_, at) => path.slice(0, at))))]
+  const heads = [...new Set(asked.flatMap(headsOf))]
   const made = heads.flatMap((head) => {
     const pattern = patternOfPath(`${head}*`, 'line 1')
     return pattern === null ? [] : [{ head, pattern }]
@@ -79,6 +83,10 @@ t.test('a path with a star is for the paths that begin so, and the longer one is
   }
   t.end()
 })
+
+function headsOf(path: string): readonly string[] {
+  return Array.from({ length: path.length }, (_, at) => path.slice(0, at))
+}
 
 /** `sys/mounts/auth/<path>/tune` is another name of `sys/auth/<path>/tune`. */
 function tunes(path: string, head: string): boolean {
@@ -131,8 +139,55 @@ t.test('stars that begin before the paths of login methods are for all of these'
   t.end()
 })
 
+t.test('paths that nothing here asks a right for are taken, give nothing and are told', (t) => {
+  const rows: readonly (readonly [advice: string, paths: readonly string[]])[] = [
+    ['nothing is served there', ['other/x', 'sys/leases/renew', 'pki/+/sign', 'auth/sys/auth/*']],
+    ['write key "name" ', ['secret/*', 'secret/+/team', 'cubbyhole/*', 'kv/data/x']],
+    ['every token may ask what it may do', ['sys/capabilities-self']],
+    ['login methods are tuned with', ['sys/mounts/auth/team/*', 'sys/mounts']],
+    ['policies are read with acl = "read"', ['sys/policies/acl/*', 'sys/policy', 'sys/policy/a']],
+    ['entities are read with acl = "read"', ['identity/*', 'identity/entity/id']],
+    ['no rule is needed for it, or', ['sys/internal/ui/mounts/*', '/sys/health']],
+  ]
+  for (const given of ['["create", "read", "update", "delete", "list", "sudo"]', '["deny"]']) {
+    const text = rows
+      .flatMap(([, paths]) => paths)
+      .map((path) => `path "${path}" {\n capabilities = ${given}\n}`)
+      .join('\n')
+    t.same(parsePolicy(text), [])
+    t.match(
+      warningsOfPolicy(`${text}\n${text}\npath "auth/*" { capabilities = ["read"] }`),
+      rows.map(([advice, paths]) => {
+        const named = paths.map((path) => JSON.stringify(path)).join(', ')
+        return `rules without effect here, for ${named}: ${advice}`
+      }),
+    )
+  }
+  t.same(warningsOfPolicy('path "auth/ldap/*" { capabilities = ["read"] }\nacl = "read"'), [])
+  const json = JSON.stringify({ path: { 'secret/*': { capabilities: ['read'] } } })
+  t.same([parsePolicy(json), warningsOfPolicy(json).length], [[], 1])
+  const members = `path "secret/a" {
+    policy = "write"
+    allowed_parameters = { "a" = [] }
+    min_wrapping_ttl = "1s"
+  }`
+  t.same(parsePolicy(members), [])
+  const many = Array.from({ length: 120 }, (_, at) => `path "a/${at}" { capabilities = ["read"] }`)
+  t.match(warningsOfPolicy(many.join('\n')), [/"a\/99" and 20 more: nothing is served there/])
+  t.end()
+})
+
 t.test('paths that older servers refuse wait for them', (t) => {
-  for (const path of ['*', 'sys/*', 'sys/capabilities', 'sys/mounts/auth/ldap/tune', '/auth/ldap']) {
+  for (const path of [
+    'secret/*',
+    'auth/sys/x',
+    'sys/authors',
+    '*',
+    'sys/*',
+    'sys/capabilities',
+    'sys/mounts/auth/ldap/tune',
+    '/auth/ldap',
+  ]) {
     const text = `path "${path}" { capabilities = ["read"] }`
     t.same(newestRuleOf(text), { word: `path "${path}"`, version: 14 })
   }
@@ -151,27 +206,27 @@ t.test('delete and sudo in auth rules wait for servers that know them', (t) => {
   t.end()
 })
 
-t.test('what has no meaning here is refused with what to write instead', (t) => {
-  const refused = [
-    ['path "other/x" { capabilities = ["read"] }', /rules for the rest are key, variables, acl/],
-    ['path "secret/data/x" { capabilities = ["read"] }', /write key "name"/],
-    ['path "sys/capabilities-self" { capabilities = ["update"] }', /no rule is needed/],
-    ['path "sys/mounts/auth/team/*" { capabilities = ["update"] }', /"sys\/auth\/<path>\/tune"/],
-    ['path "auth/sys/auth/*" { capabilities = ["update"] }', /there are no rules/],
-    ['path "sys/+/x" { capabilities = ["read"] }', /at its end alone/],
-    ['path "+/ldap" { capabilities = ["read"] }', /at its end alone/],
-    ['path "sys/policies/acl/*" { capabilities = ["read"] }', /acl = "read"/],
-    ['path "sys/policy" { capabilities = ["read"] }', /acl = "read"/],
-    ['path "identity/entity/id" { capabilities = ["list"] }', /acl = "read"/],
-    ['path "auth/+/login" { capabilities = ["read"] }', /at its end alone/],
-    ['path "auth/*/login" { capabilities = ["read"] }', /at its end alone/],
-    ['path "auth/ldap/config" { capabilities = ["write"] }', /no capability "write"/],
-    ['path "auth/ldap/config" { policy = "read" }', /path has no policy/],
-    ['path "auth/ldap/config" { }', /capabilities must be a list/],
-    ['path { capabilities = ["read"] }', /path needs a name/],
-  ] as const
-  for (const [text, message] of refused) {
-    t.throws(() => parsePolicy(text), { code: 'invalid_argument', message }, text)
-  }
-  t.end()
-})
+t.test(
+  'what no policy of the secrets service has, and wildcards over paths with an effect, are refused',
+  (t) => {
+    const refused = [
+      ['path "sys/+/x" { capabilities = ["read"] }', /at its end alone/],
+      ['path "+/ldap" { capabilities = ["read"] }', /at its end alone/],
+      ['path "auth/+/login" { capabilities = ["read"] }', /at its end alone/],
+      ['path "auth/*/login" { capabilities = ["read"] }', /at its end alone/],
+      ['path "auth/ldap/config" { capabilities = ["write"] }', /no capability "write"/],
+      ['path "auth/ldap/config" { policy = "read" }', /path has no policy/],
+      ['path "auth/ldap/config" { }', /capabilities must be a list/],
+      ['path "auth/ldap/*" { allowed_parameters = { } }', /path has no block allowed_parameters/],
+      ['path "secret/x" { capabilities = ["write"] }', /no capability "write"/],
+      ['path "secret/x" { capabilities = "read" }', /capabilities must be a list/],
+      ['path "secret/x" { other = "read" }', /path has no other/],
+      ['path "*/ldap" { capabilities = ["read"] }', /at its end alone/],
+      ['path { capabilities = ["read"] }', /path needs a name/],
+    ] as const
+    for (const [text, message] of refused) {
+      t.throws(() => parsePolicy(text), { code: 'invalid_argument', message }, text)
+    }
+    t.end()
+  },
+)
