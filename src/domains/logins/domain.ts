@@ -1,4 +1,5 @@
 /** Mounts of login methods: where each is served, how its tokens are issued, and what ends with it. */
+import { RouteTable } from '../../api/route-table.ts'
 import { defineDomain, defineService } from '../domain.ts'
 import { openView, readBarrier, stateReader } from '../host.ts'
 import { loginRenewal } from '../acl/services.ts'
@@ -14,7 +15,13 @@ import { lockMethods } from './lock-methods.ts'
 import { lockRoutes } from './lock-routes.ts'
 import { mountMethods } from './methods.ts'
 import { mountRoutes } from './mount-routes.ts'
-import { anyMountRoutes, loginExplanations, mountedRoutes } from './mounted-routes.ts'
+import {
+  anyMountRoutes,
+  loginExplanations,
+  mountedRoutes,
+  tokenFront,
+  tokenRoutes,
+} from './mounted-routes.ts'
 import { Mounts } from './mounts.ts'
 import { renewalBy } from './renewal.ts'
 import { failedLogins, loginMethods, loginMounts, loginSources, refusalTimes } from './services.ts'
@@ -71,6 +78,14 @@ export const loginsDomain = defineDomain({
           domains
             .flatMap(({ loginTypes = [] }) => loginTypes)
             .map(({ method, routes }) => [method.type, routes]),
+        ),
+    }),
+    defineService(tokenRoutes, {
+      create: ({ domains }) =>
+        new RouteTable(
+          domains
+            .flatMap(({ routes = [] }) => routes)
+            .filter(({ path }) => path.startsWith(tokenFront)),
         ),
     }),
   ],

@@ -6,7 +6,7 @@ import { Type } from 'typebox'
 import { AuthShape, nothingThere } from '../../api/envelope.ts'
 import { decodePath } from '../../api/request-path.ts'
 import type { ApiReply, ApiRequest, DescribedRoute, RouteMethod } from '../../api/route.ts'
-import { methodsServed } from '../../api/route-table.ts'
+import { methodsServed, type RouteTable } from '../../api/route-table.ts'
 import {
   consistency,
   listing,
@@ -54,6 +54,11 @@ export const loginExplanations =
   serviceKey<ReadonlyMap<MountType, NonNullable<LoginType['explain']>>>('logins.explanations')
 
 const front = '/v1/auth/'
+/** Below it are the endpoints of tokens, whatever is mounted: no mount has this path. */
+export const tokenFront = `${front}token/`
+
+/** The routes below `tokenFront`. */
+export const tokenRoutes = serviceKey<RouteTable>('logins.tokenRoutes')
 
 /** Of a body below any mount: PEM files of a configuration. A login sends far less, and needs no right. */
 const bodyBytesMax = 262_144
@@ -110,7 +115,11 @@ export const anyMountRoutes: readonly DescribedRoute[] = (
     atLeast: [{ resource: 'auth', access: 'write' }],
   }),
   example: { url: `${front}elsewhere/config`, status: 404 },
-  handle: (request) => serve(request, method),
+  handle: (request) => {
+    // The token endpoints have routes of their own: only a method that none of them has gets here.
+    const allowed = request.service(tokenRoutes).methodsOf(request.path, request.dialect)
+    return allowed.length > 0 ? notAllowed(allowed) : serve(request, method)
+  },
 }))
 
 /** Rejects with 404 without a mount, and where the mount's type has no such path. */
@@ -135,7 +144,7 @@ async function serveBelow(
   const fitting = routes.filter((known) => fits(placed(known).pattern, below))
   if (fitting.length === 0) throw nothingThere()
   const route = fitting.find((known) => placed(known).methods.includes(asked))
-  if (route === undefined) return notAllowed(fitting)
+  if (route === undefined) return notAllowed(fitting.flatMap((known) => placed(known).methods))
   return route.handle(request, {
     mount,
     parameter: (name) => {
@@ -170,12 +179,11 @@ function fits(pattern: readonly string[], below: readonly string[]): boolean {
   )
 }
 
-function notAllowed(fitting: readonly MountedRoute[]): ApiReply {
-  const allowed = new Set(fitting.flatMap((route) => placed(route).methods))
+function notAllowed(methods: readonly string[]): ApiReply {
   return {
     status: 405,
     json: { errors: [] },
-    headers: { Allow: [...allowed].sort().join(', ') },
+    headers: { Allow: [...new Set(methods)].sort().join(', ') },
   }
 }
 
