@@ -51,7 +51,7 @@ export function tokenOfWish(
   if (maker.row.usesLeft !== undefined) {
     throw refused('a token with a limited number of uses cannot create more tokens')
   }
-  if (role === null) assertMayAsk(wish, maker)
+  assertMayAsk(wish, maker, role)
   assertMayHaveAlias(wish, role)
   const kind = kindOf(wish.type, role)
   const policies = policiesOfWish(wish, maker, role)
@@ -100,15 +100,30 @@ export function tokenOfWish(
     ...(role !== null && { tokenRole: role.name }),
   }
   const ignored = wish.noParent && !isOrphan ? [noParentIgnored] : []
-  return { spec, warnings: [...warnings, ...ignored] }
+  const overruled = wish.type !== '' && wish.type !== kind ? [typeIgnored(kind)] : []
+  return { spec, warnings: [...warnings, ...ignored, ...overruled] }
 }
 
 const noParentIgnored = 'no_parent is ignored: whether tokens of a role are orphans is its "orphan"'
 
-function assertMayAsk({ noParent, periodMs }: TokenWish, { isSudo }: Maker): void {
+function typeIgnored(kind: 'service' | 'batch'): string {
+  return `type is ignored: by its "token_type" the role makes ${kind} tokens`
+}
+
+/** What the role decides by itself is ignored in the wish, so it needs no right. */
+function assertMayAsk(
+  { noParent, periodMs }: TokenWish,
+  { isSudo }: Maker,
+  role: TokenRoleRow | null,
+): void {
   if (isSudo) return
-  if (noParent) throw refused('root or sudo privileges are required to create an orphan token')
-  if (periodMs > 0) throw refused('root or sudo privileges are required to create a periodic token')
+  if (noParent && role === null) {
+    throw refused('root or sudo privileges are required to create an orphan token')
+  }
+  const roleDecides = role !== null && role.periodMs > 0
+  if (periodMs > 0 && !roleDecides) {
+    throw refused('root or sudo privileges are required to create a periodic token')
+  }
 }
 
 function assertMayHaveAlias({ entityAlias = '' }: TokenWish, role: TokenRoleRow | null): void {
@@ -176,7 +191,7 @@ function refusedByGlob(role: TokenRoleRow, policy: string): boolean {
   )
 }
 
-/** A role's period and maximum go before what is asked for; of two maxima the smaller one counts. */
+/** A role's period goes before the one that is asked for; of two maxima the smaller one counts. */
 function askedLifetime(wish: TokenWish, role: TokenRoleRow | null) {
   const { ttlMs, explicitMaxTtlMs, periodMs } = wish
   const none = { maxTtlMs: 0 }
@@ -185,7 +200,7 @@ function askedLifetime(wish: TokenWish, role: TokenRoleRow | null) {
     ...none,
     ttlMs,
     explicitMaxTtlMs: least(role.explicitMaxTtlMs, explicitMaxTtlMs),
-    periodMs: role.periodMs,
+    periodMs: role.periodMs > 0 ? role.periodMs : periodMs,
   }
 }
 

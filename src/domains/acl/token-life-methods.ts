@@ -206,16 +206,14 @@ async function presentOf(row: TokenRow, context: LeaderContext): Promise<Present
     if (current === null) throw notRenewable()
     return current.present(row, context)
   }
-  const ttlMs = lease?.ttlMs ?? 0
-  if (tokenRole === undefined) {
-    const parameters = { ttlMs, maxTtlMs: 0, periodMs: lease?.periodMs ?? 0 }
-    return { parameters, lifetimes: systemLifetimes }
-  }
+  const own = { ttlMs: lease?.ttlMs ?? 0, maxTtlMs: 0, periodMs: lease?.periodMs ?? 0 }
+  if (tokenRole === undefined) return { parameters: own, lifetimes: systemLifetimes }
   const role = context.read().get(aclTokenRoles, [tokenRole])
   if (role === undefined) {
     throw new MusterError('invalid_argument', 'the role of the token is gone: it is not renewed')
   }
-  const parameters = { ttlMs, maxTtlMs: 0, periodMs: role.periodMs }
+  // A lease does not say whether its period was the role's: where the role has none now, it stays.
+  const parameters = role.periodMs > 0 ? { ...own, periodMs: role.periodMs } : own
   return { parameters, lifetimes: systemLifetimes }
 }
 

@@ -176,3 +176,27 @@ void t.test('its sessions end with its time, and with the token that it ends wit
     async () => !(await isThere(plain)) && !(await isThere(timed)),
   )
 })
+
+void t.test('a type of the request that the role overrules is told in a warning', async (t) => {
+  const { server, root } = await started(t)
+  for (const [roleType, type, made] of [
+    ['batch', 'service', 'batch'],
+    ['service', 'batch', 'service'],
+    ['batch', 'batch', null],
+    ['service', '', null],
+    ['default-service', 'batch', null],
+    ['default-batch', 'service', null],
+  ] as const) {
+    const role = { allowed_policies: 'ci', token_type: roleType }
+    await server.ask('POST', '/v1/auth/token/roles/ci', role, root)
+    const answer = await server.ask('POST', '/v1/auth/token/create/ci', { type }, root)
+    t.equal(answer.status, 200)
+    const expected =
+      made === null ? null : [`type is ignored: by its "token_type" the role makes ${made} tokens`]
+    t.same(
+      (answer.json() as { readonly warnings: unknown }).warnings,
+      expected,
+      `${roleType} ${type}`,
+    )
+  }
+})

@@ -366,6 +366,42 @@ void t.test('a role says what its tokens get', async (t) => {
   t.equal(await statusOfSelf(server, one.client_token), 200)
 })
 
+void t.test('the period of a request counts where its role has none', async (t) => {
+  const { server, root } = await started(t)
+  const rules = 'auth "token/create/*" { policy = "write" }'
+  await server.ask('PUT', '/v1/acl/policy/makers', { Rules: rules }, root)
+  const { client_token: maker } = await make(server, root, { policies: ['makers'] })
+  const roles = '/v1/auth/token/roles'
+  await server.ask('POST', `${roles}/plain`, { allowed_policies: 'ci' }, root)
+  await server.ask('POST', `${roles}/batch`, { allowed_policies: 'ci', token_type: 'batch' }, root)
+  await server.ask('POST', `${roles}/hour`, { allowed_policies: 'ci', token_period: '1h' }, root)
+  const create = (role: string, token: string, body: object = { period: '2h' }) =>
+    server.ask('POST', `/v1/auth/token/create/${role}`, body, token)
+
+  const { client_token: periodic, lease_duration } = authOf(await create('plain', root))
+  t.equal(lease_duration, 7_200)
+  const renew = () => server.ask('POST', '/v1/auth/token/renew-self', { increment: 60 }, periodic)
+  const period = async () => {
+    const self = await server.ask('GET', '/v1/auth/token/lookup-self', undefined, periodic)
+    return inside(self).data?.['period']
+  }
+  t.equal(authOf(await renew()).lease_duration, 7_200, 'an increment is ignored')
+  t.equal(await period(), 7_200)
+  await server.ask('POST', `${roles}/plain`, { token_period: '1h' }, root)
+  t.equal(authOf(await renew()).lease_duration, 3_600, 'a period of the role goes before it')
+  await server.ask('POST', `${roles}/plain`, { token_period: 0 }, root)
+  t.equal(authOf(await renew()).lease_duration, 3_600)
+  t.equal(await period(), 3_600)
+
+  const refused = await create('plain', maker)
+  t.equal(refused.status, 400)
+  t.match(refused.json(), { errors: [/required to create a periodic token/] })
+  t.equal((await create('plain', maker, {})).status, 200)
+  t.equal(authOf(await create('hour', root)).lease_duration, 3_600)
+  t.equal(authOf(await create('hour', maker)).lease_duration, 3_600)
+  t.match((await create('batch', root)).json(), { errors: [/batch tokens cannot be periodic/] })
+})
+
 void t.test('a path that exists answers 405 to a method that it does not have', async (t) => {
   const { server, root } = await started(t)
   const posted = 'POST, PUT'
