@@ -23,7 +23,7 @@ import {
   type PolicySource,
 } from './login-methods.ts'
 import { nameLengthMax, type ConfigRow } from './model.ts'
-import { checkName, userKey } from './names.ts'
+import { checkName, lockKey } from './names.ts'
 import { directories } from './services.ts'
 import type { Answered } from './watch.ts'
 
@@ -70,7 +70,7 @@ const explain = defineLocalMethod({
     let identity: DirectoryIdentity | null = null
     // Without a password a look at the directory is no try, and locks and networks do not stop it.
     const isAsked = refusal === null || password === null
-    const name = userKey(username.trim(), row.config)
+    const name = lockKey(username, row.config)
     const lockedUntilMs = lockEndMs(context, at.id, name)
     if (isAsked) {
       try {
@@ -138,7 +138,7 @@ function refusedBefore(
   if (password === '' && config.denyNullBind) {
     return { rule: 'empty password', reason: emptyPassword().message }
   }
-  const refused = refusedUnproved(context, mountId, userKey(username.trim(), config))
+  const refused = refusedUnproved(context, mountId, lockKey(username, config))
   return refused === null ? null : { rule: 'lockout', reason: refused.message }
 }
 

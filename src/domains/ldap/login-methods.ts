@@ -18,7 +18,7 @@ import { invalidCredentials } from './directory.ts'
 import { DirectoryError } from './directory-error.ts'
 import { authenticate, type DirectoryIdentity } from './login.ts'
 import { nameLengthMax, type ConfigRow } from './model.ts'
-import { checkName, groupKey, isName, userKey } from './names.ts'
+import { checkName, groupKey, isName, lockKey, userKey } from './names.ts'
 import { configOf, groupOf, userAtLogin } from './queries.ts'
 import { directories } from './services.ts'
 
@@ -50,7 +50,7 @@ const login = defineLocalMethod({
     }
     if (before.config.denyNullBind && password === '') throw emptyPassword()
     const beganMs = context.clock.monotonicMs()
-    const name = userKey(username.trim(), before.config)
+    const name = lockKey(username, before.config)
     await admitLogin(context, at.id, name, failed)
     const asked = { mountPath: at.path, username, password, timeMs: loginMsMax }
     const { identity, row } = await proved(context, before, asked, () =>
@@ -216,6 +216,12 @@ function named(policies: readonly string[]): string {
   return JSON.stringify(issuedPolicies(policies).filter((name) => name !== 'default'))
 }
 
-export const loginMethod: LoginMethod = { type: 'ldap', renew }
+/** As logins do. Without a configuration nobody logs in, and the name stays as it is. */
+const nameAtLogin: NonNullable<LoginMethod['nameAtLogin']> = (reader, mountId, name) => {
+  const row = configOf(reader, mountId)
+  return row === null ? name : lockKey(name, row.config)
+}
+
+export const loginMethod: LoginMethod = { type: 'ldap', renew, nameAtLogin }
 
 export const ldapLoginMethods = { login }

@@ -15,6 +15,11 @@ export function userKey(name: string, rule: CaseRule): string {
   return shownName(name, rule)
 }
 
+/** What logins are counted and locked by: blanks at either end make no other name. */
+export function lockKey(name: string, rule: CaseRule): string {
+  return userKey(name.trim(), rule)
+}
+
 /**
  * What finds a group. A directory may call one by its distinguished name, and spell that now in one way and now in another: both
  * find the same mapping.

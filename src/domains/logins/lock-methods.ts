@@ -4,12 +4,13 @@ import { dateText } from '../../lib/date-text.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { FilterCompiler } from '../../rpc/filter/filter.ts'
 import { onePage, Page } from '../../rpc/list.ts'
-import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
+import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
 import { auditEvents } from '../host.ts'
 import { unlockLogin } from './lock-commands.ts'
 import { lockNameOf } from './lock-model.ts'
+import type { MountRow } from './model.ts'
 import { allMounts } from './queries.ts'
-import { failedLogins } from './services.ts'
+import { failedLogins, loginMethods } from './services.ts'
 import { lockRows } from './table.ts'
 
 export type ShownLock = {
@@ -63,30 +64,37 @@ const unlock = defineLeaderMethod({
     if (mount === undefined) {
       throw new MusterError('invalid_argument', 'no login method has this accessor')
     }
-    const name = lockNameOf(given)
-    if (name === null) throw new MusterError('invalid_argument', 'the name is missing')
-    context.service(failedLogins).forget(mount.id, name)
-    const { outcome } = await context.propose(unlockLogin, { mountId: mount.id, name })
-    const { requestId, remote } = context.caller
-    if (outcome.existed) {
-      context.service(auditEvents).note({
-        type: 'unlock',
-        requestId,
-        remote,
-        accessor: context.accessor,
-        mount: mount.path,
-        name,
-        untilMs: null,
-      })
-    }
-    context.log.info('a name was unlocked', {
-      mount: mount.path,
-      name,
-      existed: outcome.existed,
-      requestId,
-    })
-    return outcome
+    const method = context.service(loginMethods).get(mount.type)
+    const normalised = method?.nameAtLogin?.(context.read(), mount.id, given) ?? given
+    // The rule of names may have changed since the lock: the name as the list shows it unlocks too.
+    const names = new Set([normalised, given].flatMap((name) => lockNameOf(name) ?? []))
+    if (names.size === 0) throw new MusterError('invalid_argument', 'the name is missing')
+    let existed = false
+    for (const name of names) existed = (await unlocked(context, mount, name)) || existed
+    return { existed }
   },
 })
+
+/** Whether the name was locked. */
+async function unlocked(context: LeaderContext, mount: MountRow, name: string): Promise<boolean> {
+  const { accessor, caller, log } = context
+  const { requestId, remote } = caller
+  context.service(failedLogins).forget(mount.id, name)
+  const { outcome } = await context.propose(unlockLogin, { mountId: mount.id, name })
+  const { existed } = outcome
+  if (existed) {
+    context.service(auditEvents).note({
+      type: 'unlock',
+      requestId,
+      remote,
+      accessor,
+      mount: mount.path,
+      name,
+      untilMs: null,
+    })
+  }
+  log.info('a name was unlocked', { mount: mount.path, name, existed, requestId })
+  return existed
+}
 
 export const lockMethods = { list, unlock }

@@ -39,7 +39,7 @@ export const lockRoutes: readonly DescribedRoute[] = [
     permission: 'auth:write',
     params: {
       accessor: text('Of the mount, as `GET /v1/sys/auth` shows it'),
-      '*': text('The name, as its method compares names'),
+      '*': text('The name, in any spelling that its method takes for the same'),
     },
     bodyBytesMax: smallBodyBytesMax,
     reply: { 204: {} },

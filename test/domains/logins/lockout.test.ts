@@ -164,6 +164,32 @@ t.test('locks go with their mount', async (t) => {
   t.same(rows, [])
 })
 
+t.test('a name is unlocked in any spelling that its method takes for the same', async (t) => {
+  const server = await serverOfOne(t)
+  const configure = (body: object) => server.ask('POST', '/v1/auth/ldap/config', body)
+  const lock = (name: string) => {
+    const args = { mountId: 'first-ldap', name, nowMs: 1, untilMs: Date.now() + 60_000 }
+    return server.propose({ type: 'logins.lock', args })
+  }
+  const unlock = (name: string) =>
+    server.ask('POST', `/v1/sys/locked-users/auth_ldap_00000000/unlock/${name}`, {})
+  const locked = (name: string) =>
+    server.machine.reader().get(lockRows, ['first-ldap', name]) !== undefined
+  t.equal((await configure({ userdn: 'dc=test' })).status, 204)
+  await lock('erin')
+  t.equal((await unlock('ERIN')).status, 204)
+  t.notOk(locked('erin'))
+  await configure({ case_sensitive_names: true })
+  await lock('erin')
+  await lock('Erin')
+  await unlock('Erin')
+  t.same([locked('erin'), locked('Erin')], [true, false])
+  await lock('Erin')
+  await configure({ case_sensitive_names: false })
+  await unlock('Erin')
+  t.same([locked('erin'), locked('Erin')], [false, false], 'a lock from before the rule changed')
+})
+
 t.test('a login that began before its name was locked tells nothing of its password', async (t) => {
   const { directory, logIn, fail, server, asRoot, locks } = await begun(t)
   const slow = Promise.withResolvers<void>()
