@@ -3,6 +3,7 @@ import { Type, type Static } from 'typebox'
 import { Count, indexes, record } from '../../fsm/row-schema.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { aliasNameLengthMax } from '../entities/model.ts'
+import { systemTtlMs } from './lifetime-model.ts'
 import { AclName, aclNameLengthMax, LifetimeMs, PolicyNames } from './model.ts'
 import {
   BoundCidrs,
@@ -86,6 +87,9 @@ export function checkTokenRole(role: TokenRoleSpec): void {
   checkIssuedPolicies('disallowed_policies_glob', role.disallowedPolicyGlobs)
   checkCidrs('token_bound_cidrs', role.boundCidrs)
   checkDurationMs('token_period', periodMs)
+  if (periodMs > systemTtlMs) {
+    throw refused(`token_period must not be greater than the maximum of ${systemTtlMs / 1_000}s`)
+  }
   checkDurationMs('token_explicit_max_ttl', explicitMaxTtlMs)
   if (
     !/^(?:[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?)?$/.test(pathSuffix) ||

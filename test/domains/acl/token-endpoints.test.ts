@@ -182,6 +182,11 @@ void t.test('what a token may not ask for is 400', async (t) => {
     ['renew-self', { increment: 2 ** 31 }, `increment ${lasting}`],
     ['roles/ci', { token_explicit_max_ttl: '87601h' }, `token_explicit_max_ttl ${lasting}`],
     ['roles/ci', { token_num_uses: -1 }, 'token_num_uses must not be negative'],
+    [
+      'roles/ci',
+      { token_period: 2_764_801 },
+      'token_period must not be greater than the maximum of 2764800s',
+    ],
   ] as const) {
     const answer = await server.ask('POST', `/v1/auth/token/${path}`, body, root)
     t.same(answer.json(), { errors: [text] }, path)
