@@ -33,9 +33,13 @@ export class CoercedFields {
   }
 
   /** Numbers are written out; true is `1` and false is `0`. */
-  string(name: string): string | undefined {
+  string(name: string, lengthMax = Infinity): string | undefined {
     const value = this.#raw(name)
-    return value === undefined ? undefined : (textOf(value) ?? this.#fail(name, 'a string'))
+    if (value === undefined) return undefined
+    const text = textOf(value) ?? this.#fail(name, 'a string')
+    return text.length <= lengthMax
+      ? text
+      : this.#fail(name, `a string of at most ${lengthMax} characters`)
   }
 
   /** Booleans, boolean words, and numbers: all but 0 are true. An empty text is false. */

@@ -5,7 +5,7 @@ import { defineLeaderMethod, type LeaderContext } from '../../rpc/method.ts'
 import { unknownToken } from '../../rpc/refusal.ts'
 import { entityOfToken } from '../entities/issue.ts'
 import { aliasNameLengthMax } from '../entities/model.ts'
-import { checkMeta, Meta } from '../namespaces/model.ts'
+import { bytesOfMeta, checkMeta, Meta, metaBytesMax, metaPairsMax } from '../namespaces/model.ts'
 import { isBatchSecret, noBatch } from './batch-tokens.ts'
 import { drawToken, writtenToken } from './issue.ts'
 import { createIssuedToken } from './issued-commands.ts'
@@ -14,9 +14,13 @@ import { AclName, LifetimeMs, type TokenRow } from './model.ts'
 import { roleOf, tokenByAccessor } from './queries.ts'
 import { assertAclEnabled, batchTokens } from './services.ts'
 import { aclTokenRoles } from './table.ts'
-import { tokenOfWish, type Maker } from './token-create-model.ts'
+import { tokenOfWish, type Maker, type TokenWish } from './token-create-model.ts'
 import { checkIssuedPolicies } from './token-parameters-model.ts'
 import type { TokenRoleRow } from './token-role-model.ts'
+
+/** As it is sent; the name of the token is cut to fewer bytes. */
+export const displayNameLengthMax = 1_024
+const typeLengthMax = 32
 
 const Wish = Type.Object({
   policies: Type.Immutable(Type.Array(Type.String())),
@@ -26,8 +30,8 @@ const Wish = Type.Object({
   numUses: Type.Integer({ minimum: 0 }),
   renewable: Type.Boolean(),
   metadata: Meta,
-  displayName: Type.String({ maxLength: 1_024 }),
-  type: Type.String({ maxLength: 32 }),
+  displayName: Type.String({ maxLength: displayNameLengthMax }),
+  type: Type.String({ maxLength: typeLengthMax }),
   noParent: Type.Boolean(),
   noDefaultPolicy: Type.Boolean(),
   /** Absent: of a server that knows no entities. */
@@ -67,6 +71,15 @@ const create = defineLeaderMethod({
 })
 
 export const tokenCreateMethods = { create }
+
+/** As the client sent them; the refusal names the field. Throws `invalid_argument`. */
+export function checkTokenMeta(pairs: TokenWish['metadata']): TokenWish['metadata'] {
+  if (pairs.length <= metaPairsMax && bytesOfMeta(pairs) <= metaBytesMax) return pairs
+  throw new MusterError(
+    'invalid_argument',
+    `meta may have at most ${metaPairsMax} entries of together ${metaBytesMax} bytes`,
+  )
+}
 
 type Where = { readonly role: string | null; readonly orphan: boolean }
 

@@ -22,7 +22,7 @@ import { isBatchSecret } from './batch-tokens.ts'
 import { hashOf } from './authorizer.ts'
 import { lookupText } from './issued-shown.ts'
 import { accessorLengthMax, endOf } from './model.ts'
-import { tokenCreateMethods } from './token-create-methods.ts'
+import { checkTokenMeta, displayNameLengthMax, tokenCreateMethods } from './token-create-methods.ts'
 import {
   AccessorBody,
   CreateBody,
@@ -196,7 +196,10 @@ function createRoute(form: 'create' | 'create-orphan' | 'create/:role'): Describ
     path: `${underToken}/${form}`,
     summary: summary[form],
     permission: 'auth:write',
-    ...(isByRole && { params: { role: text('Name of the role') } }),
+    ...(isByRole && {
+      params: { role: text('Name of the role') },
+      errors: ['not_found'] as const,
+    }),
     bodySchema: CreateBody,
     reply: authReply,
     example: {
@@ -239,13 +242,18 @@ function wishOf(fields: CoercedFields) {
     periodMs: lifetimeOf(fields, 'period') ?? 0,
     numUses: usesOf(fields, 'num_uses') ?? 0,
     renewable: fields.boolean('renewable') ?? true,
-    metadata: fields.pairs('meta') ?? [],
-    displayName: fields.string('display_name') ?? '',
-    type: fields.string('type') ?? '',
+    metadata: checkTokenMeta(fields.pairs('meta') ?? []),
+    displayName: fields.string('display_name', displayNameLengthMax) ?? '',
+    type: typeOf(fields.string('type') ?? ''),
     noParent: fields.boolean('no_parent') ?? false,
     noDefaultPolicy: fields.boolean('no_default_policy') ?? false,
     entityAlias,
   }
+}
+
+function typeOf(type: string): string {
+  if (type === '' || type === 'service' || type === 'batch') return type
+  throw new MusterError('invalid_argument', 'type must be service or batch')
 }
 
 function lookUp(request: ApiRequest, secret: string, isSelf: boolean): Promise<ApiReply> {

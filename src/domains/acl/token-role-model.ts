@@ -71,16 +71,22 @@ export function newTokenRole(name: string): TokenRoleSpec {
 }
 
 /** Throws `invalid_argument`. */
+export function checkEntityAliases(aliases: readonly string[]): void {
+  if (
+    aliases.length <= entityAliasesMax &&
+    aliases.every((alias) => alias !== '' && alias.length <= entityAliasLengthMax)
+  ) {
+    return
+  }
+  throw refused(
+    `allowed_entity_aliases has at most ${entityAliasesMax} names of 1 to ${entityAliasLengthMax} characters`,
+  )
+}
+
+/** Throws `invalid_argument`. */
 export function checkTokenRole(role: TokenRoleSpec): void {
   const { pathSuffix, numUses, type, periodMs, explicitMaxTtlMs, allowedEntityAliases = [] } = role
-  if (
-    allowedEntityAliases.length > entityAliasesMax ||
-    allowedEntityAliases.some((alias) => alias === '' || alias.length > entityAliasLengthMax)
-  ) {
-    throw refused(
-      `allowed_entity_aliases has at most ${entityAliasesMax} names of 1 to ${entityAliasLengthMax} characters`,
-    )
-  }
+  checkEntityAliases(allowedEntityAliases)
   checkIssuedPolicies('allowed_policies', role.allowedPolicies)
   checkIssuedPolicies('disallowed_policies', role.disallowedPolicies)
   checkIssuedPolicies('allowed_policies_glob', role.allowedPolicyGlobs)

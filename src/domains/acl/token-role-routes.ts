@@ -16,7 +16,13 @@ import { RoleBody, TokenRole } from './token-endpoint-shapes.ts'
 import { cidrsOf, lifetimeOf, policiesOf, usesOf } from './token-fields-routes.ts'
 import { issuedPolicies } from './token-parameters-model.ts'
 import { tokenRoleMethods, type TokenRoleChanges } from './token-role-methods.ts'
-import { isTokenRoleName, type TokenRoleRow, type TokenRoleType } from './token-role-model.ts'
+import {
+  checkEntityAliases,
+  isTokenRoleName,
+  pathSuffixLengthMax,
+  type TokenRoleRow,
+  type TokenRoleType,
+} from './token-role-model.ts'
 
 const named = { name: text('Name of the role') }
 const path = '/v1/auth/token/roles/:name'
@@ -102,17 +108,21 @@ function changesOf(fields: CoercedFields): TokenRoleChanges {
     disallowedPolicyGlobs: policies('disallowed_policies_glob'),
     orphan: fields.boolean('orphan'),
     renewable: fields.boolean('renewable'),
-    pathSuffix: fields.string('path_suffix'),
+    pathSuffix: fields.string('path_suffix', pathSuffixLengthMax),
     explicitMaxTtlMs: lifetimeOf(fields, 'token_explicit_max_ttl', 'explicit_max_ttl'),
     periodMs: lifetimeOf(fields, 'token_period', 'period'),
     boundCidrs: cidrsOf(fields, 'token_bound_cidrs', 'bound_cidrs'),
     noDefaultPolicy: fields.boolean('token_no_default_policy'),
     numUses: usesOf(fields, 'token_num_uses'),
     type: type === undefined ? undefined : typeOf(type),
-    allowedEntityAliases: fields
-      .list('allowed_entity_aliases')
-      ?.map((alias) => alias.trim().toLowerCase()),
+    allowedEntityAliases: aliasesOf(fields),
   })
+}
+
+function aliasesOf(fields: CoercedFields): readonly string[] | undefined {
+  const aliases = fields.list('allowed_entity_aliases')?.map((alias) => alias.toLowerCase())
+  if (aliases !== undefined) checkEntityAliases(aliases)
+  return aliases
 }
 
 type Present<Members> = { [Name in keyof Members]?: Exclude<Members[Name], undefined> }

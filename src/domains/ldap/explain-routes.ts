@@ -6,13 +6,14 @@ import { MusterError } from '../../lib/errors.ts'
 import type { LoginType } from '../logins/mounted-routes.ts'
 import { ldapExplainMethods } from './explain-methods.ts'
 import { loginMsMax, passwordLengthMax } from './login-methods.ts'
+import { nameLengthMax } from './model.ts'
 
 /** What counting a failure may take beside the directory. */
 const countMsMax = 30_000
 
 export const explainLogin: NonNullable<LoginType['explain']> = async (request, { id, path }) => {
   const fields = new CoercedFields(request.json)
-  const username = fields.string('username') ?? ''
+  const username = fields.string('username', nameLengthMax) ?? ''
   const password = fields.string('password') ?? null
   if (password !== null && password.length > passwordLengthMax) {
     throw new MusterError('invalid_argument', 'the password is too long')

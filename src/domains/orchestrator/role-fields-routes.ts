@@ -2,12 +2,12 @@
 import type { CoercedFields } from '../../api/coerced-fields.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { loginTokenFields } from '../acl/token-fields-routes.ts'
-import { AliasNameSource, type RoleChange } from './model.ts'
+import { AliasNameSource, audienceLengthMax, type RoleChange } from './model.ts'
 
 export function roleChangeOf(fields: CoercedFields): RoleChange {
   const names = fields.list('bound_service_account_names')
   const namespaces = fields.list('bound_service_account_namespaces')
-  const audience = fields.string('audience')
+  const audience = fields.string('audience', audienceLengthMax)
   const source = fields.string('alias_name_source')
   return {
     ...(names !== undefined && { names }),

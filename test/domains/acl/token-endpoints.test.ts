@@ -187,6 +187,27 @@ void t.test('what a token may not ask for is 400', async (t) => {
       { token_period: 2_764_801 },
       'token_period must not be greater than the maximum of 2764800s',
     ],
+    [
+      'create',
+      { display_name: 'x'.repeat(3_000) },
+      'display_name must be a string of at most 1024 characters',
+    ],
+    ['create', { type: 'x'.repeat(33) }, 'type must be service or batch'],
+    [
+      'create',
+      { meta: { text: 'x'.repeat(20_000) } },
+      'meta may have at most 64 entries of together 16384 bytes',
+    ],
+    [
+      'roles/ci',
+      { path_suffix: 'x'.repeat(200) },
+      'path_suffix must be a string of at most 128 characters',
+    ],
+    [
+      'roles/ci',
+      { allowed_entity_aliases: ['x'.repeat(2_000)] },
+      'allowed_entity_aliases has at most 128 names of 1 to 1024 characters',
+    ],
   ] as const) {
     const answer = await server.ask('POST', `/v1/auth/token/${path}`, body, root)
     t.same(answer.json(), { errors: [text] }, path)

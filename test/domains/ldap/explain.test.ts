@@ -181,6 +181,9 @@ void t.test('it needs acl:read and login:explain, and a configuration', async (t
   t.equal(await asked('login_prefix "" { policy = "explain" }', 'two'), 403)
   t.equal(await asked('acl = "read"\nlogin "ldap" { policy = "explain" }', 'both'), 200)
   t.equal((await asRoot('POST', url, { username: '' })).status, 400)
+  t.same((await asRoot('POST', url, { username: 'x'.repeat(3_000) })).json(), {
+    errors: ['username must be a string of at most 512 characters'],
+  })
   await asRoot('POST', '/v1/sys/auth/corp', { type: 'ldap' })
   const bare = await asRoot('POST', '/v1/sys/auth/corp/explain', { username: 'ada' })
   t.match(bare, { status: 400, body: /not configured/ })
