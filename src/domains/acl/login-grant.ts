@@ -51,6 +51,7 @@ function specOfGrant(grant: LoginGrant, createTimeMs: number) {
   // It is neither renewed nor counted.
   const asked = isBatch ? { ...parameters, periodMs: 0 } : parameters
   const { ttlMs, periodMs, explicitMaxTtlMs, warnings } = lifetimeAtLogin(asked, lifetimes)
+  const ignored = isBatch ? ignoredForBatch(parameters) : []
   const spec: TokenSpec = {
     name: displayName,
     description: '',
@@ -67,7 +68,15 @@ function specOfGrant(grant: LoginGrant, createTimeMs: number) {
     ...(numUses > 0 && !isBatch && { usesLeft: numUses }),
     ...(boundCidrs.length > 0 && { boundCidrs }),
   }
-  return { spec, warnings }
+  return { spec, warnings: [...warnings, ...ignored] }
+}
+
+/** Only the mount's type can make such a login batch: a configuration or role of the type `batch` has neither. */
+function ignoredForBatch({ numUses, periodMs }: TokenParameters): readonly string[] {
+  return [
+    ...(numUses > 0 ? ['token_num_uses is ignored: batch tokens are not counted'] : []),
+    ...(periodMs > 0 ? ['token_period is ignored: batch tokens are not renewed'] : []),
+  ]
 }
 
 /** At the leader, of a grant of that kind: it is stored nowhere. The caller has proved who logs in, and what that gives. */

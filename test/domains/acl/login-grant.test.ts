@@ -54,6 +54,19 @@ void t.test('a login gets a token with its lease, whatever its policies are', as
   })
 })
 
+void t.test('what a batch token does not have is told in warnings', (t) => {
+  const parameters = { ...noTokenParameters, numUses: 2, periodMs: 1_000 }
+  const drawn = (more: Partial<LoginGrant>) =>
+    drawLoginToken({ ...grant, kind: 'batch', ...more }, Date.now()).warnings
+  t.same(drawn({ parameters }), [
+    'token_num_uses is ignored: batch tokens are not counted',
+    'token_period is ignored: batch tokens are not renewed',
+  ])
+  t.same(drawn({ parameters: noTokenParameters }), [])
+  t.same(drawn({ parameters, kind: 'service' }), [])
+  t.end()
+})
+
 void t.test('an address outside of the networks and the policy root are refused', async (t) => {
   const server = await serverOfOne(t, { acl: { enabled: true }, begin: false })
   await t.rejects(issue(server, { remote: '192.0.2.1' }), { code: 'permission_denied' })
