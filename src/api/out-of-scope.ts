@@ -201,13 +201,127 @@ export const outOfScopeAreas: readonly Area[] = [
   },
   // Vault
   {
-    paths: ['/v1/sys'],
-    reason: "this path of Vault's system backend is not served: this program is never sealed",
+    paths: [
+      '/v1/sys/seal',
+      '/v1/sys/unseal',
+      '/v1/sys/rekey',
+      '/v1/sys/rekey-recovery-key',
+      '/v1/sys/generate-root',
+      '/v1/sys/generate-recovery-token',
+      '/v1/sys/sealwrap',
+      '/v1/sys/seal-backend-status',
+      '/v1/sys/decode-token',
+    ],
+    reason: "Vault's seal and its keys are not served: this program is never sealed",
     isVault: true,
   },
   {
-    paths: ['/v1/auth'],
-    reason: "this path of Vault's auth methods is not served; give clients tokens by /v1/acl/token",
+    paths: ['/v1/sys/rotate', '/v1/sys/key-status'],
+    reason:
+      "the keys of Vault's barrier are not served; /v1/operator/keyring/keys and /v1/operator/keyring/rotate steer the keys",
+    isVault: true,
+  },
+  {
+    paths: ['/v1/sys/mounts', '/v1/sys/raw', '/v1/sys/cubbyhole'],
+    reason:
+      "Vault's secrets engines are not served; login methods are enabled and tuned at /v1/sys/auth",
+    isVault: true,
+  },
+  {
+    paths: ['/v1/sys/remount'],
+    reason: 'mounts are not moved; disable the login method and enable it at the other path',
+    isVault: true,
+  },
+  {
+    paths: ['/v1/sys/plugins'],
+    reason: "Vault's plugins are not served: all login methods are part of this program",
+    isVault: true,
+  },
+  {
+    paths: [
+      '/v1/sys/leases',
+      '/v1/sys/renew',
+      '/v1/sys/revoke',
+      '/v1/sys/revoke-force',
+      '/v1/sys/revoke-prefix',
+    ],
+    reason: 'leases of secrets are not served; tokens are renewed and revoked at /v1/auth/token',
+    isVault: true,
+  },
+  {
+    paths: ['/v1/sys/wrapping', '/v1/sys/tools'],
+    reason: 'response wrapping, random bytes and hashes are not served',
+    isVault: true,
+  },
+  {
+    paths: ['/v1/sys/audit', '/v1/sys/audit-hash'],
+    reason:
+      "the audit log is not steered by the API, and audit devices are not served; set `audit` in the agent's configuration",
+    isVault: true,
+  },
+  {
+    paths: ['/v1/sys/config', '/v1/sys/loggers'],
+    reason: "settings of a server are not served by the API; they are in the agent's configuration",
+    isVault: true,
+  },
+  {
+    paths: ['/v1/sys/storage', '/v1/sys/ha-status', '/v1/sys/step-down'],
+    reason:
+      "Vault's view of Raft is not served; ask /v1/operator/raft/configuration, /v1/operator/autopilot/health and /v1/snapshot",
+    isVault: true,
+  },
+  {
+    paths: [
+      '/v1/sys/metrics',
+      '/v1/sys/monitor',
+      '/v1/sys/pprof',
+      '/v1/sys/host-info',
+      '/v1/sys/in-flight-req',
+    ],
+    reason: 'this is not served below /v1/sys; metrics, monitor, pprof and host are at /v1/agent',
+    isVault: true,
+  },
+  {
+    paths: [
+      '/v1/sys/internal',
+      '/v1/sys/version-history',
+      '/v1/sys/experiments',
+      '/v1/sys/activation-flags',
+    ],
+    reason:
+      "this path is private to Vault's own clients or tells of its versions, and is not served",
+    isVault: true,
+  },
+  {
+    paths: ['/v1/sys/events'],
+    reason: "Vault's events are not served; changes come as a stream at /v1/event/stream",
+    isVault: true,
+  },
+  {
+    paths: ['/v1/sys/namespaces'],
+    reason: "Vault's namespaces are not served; those of variables and jobs are at /v1/namespaces",
+    isVault: true,
+  },
+  {
+    paths: ['/v1/sys/policies/rgp', '/v1/sys/policies/egp', '/v1/sys/policies/password'],
+    reason:
+      'policies of these kinds are not served; access control policies are at /v1/sys/policies/acl',
+    isVault: true,
+  },
+  {
+    paths: [
+      '/v1/sys/replication',
+      '/v1/sys/license',
+      '/v1/sys/quotas',
+      '/v1/sys/control-group',
+      '/v1/sys/mfa',
+      '/v1/sys/managed-keys',
+      '/v1/sys/sync',
+      '/v1/sys/reporting',
+      '/v1/sys/utilization-report',
+    ],
+    reason:
+      "replication, licences, quotas, control groups and other paths of Vault's licensed editions are not served",
     isVault: true,
   },
   {

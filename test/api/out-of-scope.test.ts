@@ -22,12 +22,22 @@ t.test('every method on an area that is not served gets 501 and its sentence', a
 })
 
 t.test("Vault's areas get the sentence in the shape that its clients parse", async (t) => {
-  for (const url of ['/v1/sys/health', '/v1/auth/token/lookup-self', '/v1/secret/data/app']) {
+  for (const url of ['/v1/sys/seal', '/v1/sys/host-info', '/v1/secret/data/app']) {
     const reply = await app.inject(url)
     t.equal(reply.statusCode, 501, url)
     t.equal(reply.headers['content-type'], 'application/json')
     t.match(reply.json(), { errors: [/not served/] })
   }
+})
+
+t.test('what Vault does not have either is 404 below sys and auth', async (t) => {
+  for (const path of ['sys', 'sys/', 'sys/nix', 'sys/seal-status/x', 'auth', 'auth/', 'auth/nix']) {
+    const reply = await app.inject(`/v1/${path}`)
+    t.equal(reply.statusCode, 404, path)
+    t.same(reply.json(), { errors: [] })
+  }
+  t.match(outOfScope('/v1/sys/seal')?.reason, /never sealed/)
+  t.notMatch(outOfScope('/v1/sys/host-info')?.reason, /sealed/)
 })
 
 t.test('a route in such an area answers, and its other methods are 405', async (t) => {

@@ -146,7 +146,7 @@ t.test(
 )
 
 t.test('below the secrets service, errors are JSON', async (t) => {
-  const missing = await app.inject('/v1/auth/nope')
+  const missing = await app.inject('/v1/sys/seal')
   t.equal(missing.statusCode, 501)
   t.equal(missing.headers['content-type'], 'application/json')
   t.match(missing.json(), { errors: [/not served/] })
