@@ -157,7 +157,7 @@ function defaultAboveMax(): MusterError {
 
 function noMount(path: string): MusterError {
   return new MusterError(
-    'invalid_argument',
+    'not_found',
     `no login method is enabled at ${JSON.stringify(path.slice(0, mountPathLengthMax))}`,
   )
 }

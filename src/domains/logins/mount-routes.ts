@@ -67,6 +67,7 @@ export const mountRoutes: readonly DescribedRoute[] = [
     bodySchema: TuneBody,
     bodyBytesMax: smallBodyBytesMax,
     reply: writtenReply,
+    errors: ['not_found'],
     example: {
       url: '/v1/sys/auth/ldap/tune',
       body: { default_lease_ttl: '1h', user_lockout_config: { lockout_threshold: 10 } },
@@ -101,6 +102,8 @@ export const mountRoutes: readonly DescribedRoute[] = [
     bodySchema: EnableBody,
     bodyBytesMax: smallBodyBytesMax,
     reply: writtenReply,
+    // Of a tune or an explanation of a mount that is not there.
+    errors: ['not_found'],
     example: {
       url: '/v1/sys/auth/team/ldap',
       body: { type: 'ldap', description: 'the directory of the team' },

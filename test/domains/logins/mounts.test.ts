@@ -190,8 +190,10 @@ t.test('what a mount tells is a whole word, a free path and a known type', async
     t.equal(answer.status, 400, `${path} ${JSON.stringify(body)}: ${answer.body}`)
     t.match(answer.json(), { errors: [text] })
   }
-  t.equal((await asRoot('POST', '/v1/sys/auth/none/tune', {})).status, 400)
-  t.equal((await asRoot('GET', '/v1/sys/auth/none/tune')).status, 404)
+  for (const path of ['sys/auth/none', 'sys/auth/a/none', 'sys/mounts/auth/none']) {
+    t.equal((await asRoot('POST', `/v1/${path}/tune`, {})).status, 404, path)
+    t.equal((await asRoot('GET', `/v1/${path}/tune`)).status, 404, path)
+  }
 })
 
 t.test('mounts need rights of their own', async (t) => {
