@@ -12,7 +12,7 @@ import {
 import type { ApiRequest, DescribedRoute } from '../../api/route.ts'
 import { consistency, text } from '../../api/shape.ts'
 import { codeOf, MusterError } from '../../lib/errors.ts'
-import { builtInPolicy, defaultPolicyName } from './built-in-policy-model.ts'
+import { builtInPolicy, defaultPolicyName, rootPolicy } from './built-in-policy-model.ts'
 import { aclNameLengthMax } from './model.ts'
 import { policyMethods } from './policy-methods.ts'
 import { warningsOfPolicy } from './policy-model.ts'
@@ -86,10 +86,11 @@ function routesAt(path: string, member: 'policy' | 'rules'): readonly DescribedR
         status: 204,
       },
       handle: async (request) => {
+        const name = nameOf(request)
+        if (name === rootPolicy) throw fixed(name, 'written')
         const fields = new CoercedFields(request.json)
         const rules = fields.string('policy') ?? fields.string('rules')
         if (rules === undefined) throw new MusterError('invalid_argument', 'policy is missing')
-        const name = nameOf(request)
         await request.call(policyMethods.putPolicy, { name, description: '', rules })
         return envelope(request, { warnings: warningsOfPolicy(rules) })
       },
@@ -103,10 +104,13 @@ function routesAt(path: string, member: 'policy' | 'rules'): readonly DescribedR
       reply: { 204: {} },
       example: { url: `${path}/people`, status: 204 },
       handle: async (request) => {
+        const name = nameOf(request)
         try {
-          await request.call(policyMethods.deletePolicy, { name: nameOf(request) })
+          await request.call(policyMethods.deletePolicy, { name })
         } catch (error) {
           if (codeOf(error) !== 'not_found') throw error
+          // An operator's policy of such a name was deleted above; what is left cannot be.
+          if (name === rootPolicy || builtInPolicy(name) !== null) throw fixed(name, 'deleted')
         }
         return envelope(request, {})
       },
@@ -118,6 +122,10 @@ export const sysPolicyRoutes: readonly DescribedRoute[] = [
   ...routesAt('/v1/sys/policies/acl', 'policy'),
   ...routesAt('/v1/sys/policy', 'rules'),
 ]
+
+function fixed(name: string, what: 'written' | 'deleted'): MusterError {
+  return new MusterError('invalid_argument', `the policy ${name} is built in and cannot be ${what}`)
+}
 
 /** Names of policies have no capitals there. Throws 404 for what no policy is named. */
 function nameOf(request: ApiRequest): string {

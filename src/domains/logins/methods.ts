@@ -15,6 +15,7 @@ import {
   MountSettings,
   mountsMax,
   mountPathLengthMax,
+  tokenPath,
   type MountRow,
 } from './model.ts'
 import { allMounts } from './queries.ts'
@@ -99,6 +100,7 @@ const disable = defineLeaderMethod({
   requires: ({ path }) => ofPath(path, 'delete'),
   run: async (context, { path }): Promise<{ readonly existed: boolean }> => {
     if (path.length > mountPathLengthMax || path === '') return { existed: false }
+    if (path === tokenPath) throw fixed('disabled')
     const nowMs = Math.floor(context.clock.wallMs())
     const { outcome } = await context.propose(disableMount, { path, nowMs })
     return outcome
@@ -114,6 +116,7 @@ const tune = defineLeaderMethod({
   run: async (context, { path, ...settings }): Promise<MountRow> => {
     checkDescription(settings.description)
     if (path.length > mountPathLengthMax || path === '') throw noMount(path)
+    if (path === tokenPath) throw fixed('tuned')
     const { outcome } = await context.propose(tuneMount, {
       path,
       ...settings,
@@ -153,6 +156,10 @@ function defaultAboveMax(): MusterError {
     'invalid_argument',
     'default_lease_ttl must not be greater than max_lease_ttl',
   )
+}
+
+function fixed(what: 'disabled' | 'tuned'): MusterError {
+  return new MusterError('invalid_argument', `the token endpoints at token/ cannot be ${what}`)
 }
 
 function noMount(path: string): MusterError {

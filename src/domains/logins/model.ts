@@ -107,8 +107,10 @@ export const firstMounts: readonly MountRow[] = mountTypes.map((type) => ({
   modifyIndex: 0,
 }))
 
+/** Where the endpoints of tokens are: shown as a mount, but never a login method's. */
+export const tokenPath = 'token'
 /** First segments of `/v1/auth` that are no mount's. */
-const reservedFirst: ReadonlySet<string> = new Set(['token'])
+const reservedFirst: ReadonlySet<string> = new Set([tokenPath])
 /** Last segments that `/v1/sys/auth/<path>` is followed by. */
 const reservedLast: ReadonlySet<string> = new Set(['tune', 'explain'])
 

@@ -13,6 +13,7 @@ import {
   lockoutThresholdMax,
   MountTokenType,
   mountTtls,
+  tokenPath,
   type Lockout,
   type MountRow,
 } from './model.ts'
@@ -89,8 +90,8 @@ export const mountRoutes: readonly DescribedRoute[] = [
       const { path, isTune } = placeOf(request)
       if (isTune) return readTuned(request, path)
       const { value } = await request.query(mountMethods.read, { path, tune: false })
-      if (value === null) throw noMount()
-      return envelope(request, { data: shownMount(value) })
+      if (value === null && path !== tokenPath) throw noMount()
+      return envelope(request, { data: value === null ? tokenMount : shownMount(value) })
     },
   },
   {
@@ -194,8 +195,8 @@ function placeOf({ tail }: ApiRequest): { readonly path: string; readonly isTune
 
 async function readTuned(request: ApiRequest, path: string): Promise<ApiReply> {
   const { value } = await request.query(mountMethods.read, { path, tune: true })
-  if (value === null) throw noMount()
-  const data = shownTuned(value)
+  if (value === null && path !== tokenPath) throw noMount()
+  const data = value === null ? tokenTuned : shownTuned(value)
   return envelope(request, { data, beside: data })
 }
 
@@ -285,6 +286,17 @@ function shownTuned(mount: MountRow) {
       lockout_disable: lockout.disabled,
     },
   }
+}
+
+const systemTtls = mountTtls({ defaultLeaseTtlMs: 0, maxLeaseTtlMs: 0 })
+
+/** Of the token endpoints: nothing of it can be changed. */
+const tokenTuned = {
+  default_lease_ttl: Math.floor(systemTtls.defaultTtlMs / 1_000),
+  max_lease_ttl: Math.floor(systemTtls.maxTtlMs / 1_000),
+  description: tokenMount.description,
+  force_no_cache: false,
+  token_type: tokenMount.config.token_type,
 }
 
 function noMount(): MusterError {

@@ -61,10 +61,13 @@ export const Tuned = Type.Object({
   description: Type.String(),
   force_no_cache: flag('Always false'),
   token_type: MountTokenType,
-  user_lockout_config: Type.Object({
-    lockout_threshold: count('Failed logins of one name until it is locked'),
-    lockout_duration: count('Seconds'),
-    lockout_counter_reset_duration: count('Seconds'),
-    lockout_disable: Type.Boolean(),
-  }),
+  /** The token endpoints have no logins. */
+  user_lockout_config: Type.Optional(
+    Type.Object({
+      lockout_threshold: count('Failed logins of one name until it is locked'),
+      lockout_duration: count('Seconds'),
+      lockout_counter_reset_duration: count('Seconds'),
+      lockout_disable: Type.Boolean(),
+    }),
+  ),
 })

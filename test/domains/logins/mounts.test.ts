@@ -196,6 +196,24 @@ t.test('what a mount tells is a whole word, a free path and a known type', async
   }
 })
 
+t.test('the token endpoints are read as a mount, and neither disabled nor tuned', async (t) => {
+  const { server, asRoot } = await begun(t)
+  const { data: listed } = (await asRoot('GET', '/v1/sys/auth')).json() as {
+    readonly data: Readonly<Record<string, unknown>>
+  }
+  t.match((await asRoot('GET', '/v1/sys/auth/token')).json(), { data: listed['token/'] })
+  const tuned = { default_lease_ttl: 2_764_800, max_lease_ttl: 2_764_800 }
+  for (const path of ['/v1/sys/auth/token/tune', '/v1/sys/mounts/auth/token/tune']) {
+    t.match((await asRoot('GET', path)).json(), { data: tuned, ...tuned })
+    const refused = await asRoot('POST', path, { max_lease_ttl: '1h' })
+    t.match(refused, { status: 400, body: /token\/ cannot be tuned/ })
+  }
+  const refused = await asRoot('DELETE', '/v1/sys/auth/token')
+  t.match(refused, { status: 400, body: /token\/ cannot be disabled/ })
+  t.equal((await server.ask('GET', '/v1/sys/auth/token')).status, 403)
+  t.equal((await server.ask('DELETE', '/v1/sys/auth/token')).status, 403)
+})
+
 t.test('mounts need rights of their own', async (t) => {
   const { server, asRoot } = await begun(t)
   const rules = 'auth "sys/auth/team/*" { policy = "write" }'

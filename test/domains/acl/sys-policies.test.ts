@@ -1,0 +1,34 @@
+/** Policies under the names that clients of the secrets service know. */
+import t from 'tap'
+import { serverOfOne } from '../server-of-one.ts'
+
+void t.test('built-in policies: root is not written, and neither is deleted', async (t) => {
+  const server = await serverOfOne(t, {
+    acl: { enabled: true, defaultPolicy: 'deny' },
+    begin: false,
+  })
+  const made = await server.ask('PUT', '/v1/acl/bootstrap')
+  const { SecretID: root } = made.json() as { readonly SecretID: string }
+  const policy = 'path "auth/token/lookup-self" { capabilities = ["read"] }'
+  for (const path of ['/v1/sys/policies/acl', '/v1/sys/policy']) {
+    const ask = (method: string, name: string) =>
+      server.ask(method, `${path}/${name}`, method === 'PUT' ? { policy } : undefined, root)
+    for (const [method, name, text] of [
+      ['PUT', 'root', 'the policy root is built in and cannot be written'],
+      ['PUT', 'ROOT', 'the policy root is built in and cannot be written'],
+      ['DELETE', 'root', 'the policy root is built in and cannot be deleted'],
+      ['DELETE', 'default', 'the policy default is built in and cannot be deleted'],
+    ] as const) {
+      const answer = await ask(method, name)
+      t.equal(answer.status, 400, `${method} ${name}`)
+      t.same(answer.json(), { errors: [text] })
+    }
+    t.equal((await server.ask('DELETE', `${path}/default`)).status, 403, 'rights are judged first')
+    t.equal((await ask('DELETE', 'none')).status, 204)
+    t.equal((await ask('PUT', 'default')).status, 204, 'an operator replaces it')
+    t.match((await ask('GET', 'default')).body, 'lookup-self')
+    t.notMatch((await ask('GET', 'default')).body, 'renew-self')
+    t.equal((await ask('DELETE', 'default')).status, 204, 'and has the built-in one again')
+    t.match((await ask('GET', 'default')).body, 'renew-self')
+  }
+})
