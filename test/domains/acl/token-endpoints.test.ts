@@ -427,34 +427,3 @@ void t.test('the period of a request counts where its role has none', async (t) 
   t.equal(authOf(await create('hour', maker)).lease_duration, 3_600)
   t.match((await create('batch', root)).json(), { errors: [/batch tokens cannot be periodic/] })
 })
-
-void t.test('a path that exists answers 405 to a method that it does not have', async (t) => {
-  const { server, root } = await started(t)
-  const posted = 'POST, PUT'
-  for (const [path, methods, allowed] of [
-    ['create', ['GET', 'LIST', 'DELETE'], posted],
-    ['create-orphan', ['GET', 'DELETE'], posted],
-    ['create/ci', ['GET', 'LIST', 'DELETE'], posted],
-    ['lookup', ['GET', 'LIST', 'DELETE'], posted],
-    ['lookup/', ['GET'], posted],
-    ['lookup-accessor', ['GET'], posted],
-    ['renew-self', ['GET'], posted],
-    ['revoke-self', ['GET'], posted],
-    ['lookup-self', ['LIST', 'DELETE'], 'GET, HEAD, POST, PUT'],
-    ['accessors', ['GET', 'POST', 'PUT'], 'LIST'],
-    ['roles', ['GET', 'POST', 'DELETE'], 'LIST'],
-    ['roles/ci', ['LIST'], 'DELETE, GET, HEAD, POST, PUT'],
-  ] as const) {
-    for (const method of methods) {
-      const answer = await server.ask(method, `/v1/auth/token/${path}`, undefined, root)
-      t.equal(answer.status, 405, `${method} ${path}`)
-      t.same(answer.json(), { errors: [] })
-      t.equal(answer.headers['allow'], allowed, `${method} ${path}`)
-    }
-  }
-  for (const method of ['GET', 'POST', 'DELETE', 'LIST']) {
-    const answer = await server.ask(method, '/v1/auth/token/none', undefined, root)
-    t.equal(answer.status, 404, method)
-    t.same(answer.json(), { errors: [] })
-  }
-})

@@ -1,0 +1,39 @@
+/** Which methods the token endpoints have, and what others are told. */
+import t from 'tap'
+import { serverOfOne } from '../server-of-one.ts'
+
+void t.test('a path that exists answers 405 to a method that it does not have', async (t) => {
+  const server = await serverOfOne(t, {
+    acl: { enabled: true, defaultPolicy: 'deny' },
+    begin: false,
+  })
+  const made = await server.ask('PUT', '/v1/acl/bootstrap')
+  const { SecretID: root } = made.json() as { readonly SecretID: string }
+  const posted = 'POST, PUT'
+  for (const [path, methods, allowed] of [
+    ['create', ['GET', 'LIST', 'DELETE'], posted],
+    ['create-orphan', ['GET', 'DELETE'], posted],
+    ['create/ci', ['GET', 'LIST', 'DELETE'], posted],
+    ['lookup', ['GET', 'LIST', 'DELETE'], posted],
+    ['lookup/', ['GET'], posted],
+    ['lookup-accessor', ['GET'], posted],
+    ['renew-self', ['GET'], posted],
+    ['revoke-self', ['GET'], posted],
+    ['lookup-self', ['LIST', 'DELETE'], 'GET, HEAD, POST, PUT'],
+    ['accessors', ['GET', 'POST', 'PUT'], 'LIST'],
+    ['roles', ['GET', 'POST', 'DELETE'], 'LIST'],
+    ['roles/ci', ['LIST'], 'DELETE, GET, HEAD, POST, PUT'],
+  ] as const) {
+    for (const method of methods) {
+      const answer = await server.ask(method, `/v1/auth/token/${path}`, undefined, root)
+      t.equal(answer.status, 405, `${method} ${path}`)
+      t.same(answer.json(), { errors: [] })
+      t.equal(answer.headers['allow'], allowed, `${method} ${path}`)
+    }
+  }
+  for (const method of ['GET', 'POST', 'DELETE', 'LIST']) {
+    const answer = await server.ask(method, '/v1/auth/token/none', undefined, root)
+    t.equal(answer.status, 404, method)
+    t.same(answer.json(), { errors: [] })
+  }
+})
