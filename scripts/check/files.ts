@@ -39,12 +39,18 @@ const alone = [
   'watchers',
 ]
 
-/** Cluster tests that keep up faults, load or hostile input for a while, and the one that makes all forms of a release. */
+/**
+ * Cluster tests that keep up faults, load or hostile input for a while, with servers of two versions too, and the one that makes all forms
+ * of a release.
+ */
 const soaks = [
   'catch-up',
   'chaos',
+  'full-disk',
   'gossip-forgery',
+  'hostile-answers',
   'lock-command',
+  'mixed-versions',
   'releases',
   'repeated-writes',
   'rolling-restart',

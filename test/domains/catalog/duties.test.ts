@@ -84,10 +84,15 @@ async function dutyOf(t: Test) {
     find,
     /** Time passes while it waits. */
     becomes: (name: string, wanted: string | undefined, stepMs = 100) =>
-      eventually(`${name} is ${wanted ?? 'gone'}`, () => {
-        clock.advance(stepMs)
-        return find(name) === wanted ? true : undefined
-      }),
+      eventually(
+        `${name} is ${wanted ?? 'gone'}`,
+        () => {
+          clock.advance(stepMs)
+          return find(name) === wanted ? true : undefined
+        },
+        // Minutes of the duty's time may have to pass.
+        { everyMs: 5 },
+      ),
     /** Lets that much time pass, in small steps between which the duty runs. */
     pass: async (ms: number) => {
       for (let passed = 0; passed < ms; passed += 250) {

@@ -35,12 +35,17 @@ async function periodic(t: Test, job: Json = nightly()) {
     /** Time passes until so many were started in all. */
     passUntil: async (ms: number, count: number) => {
       let left = ms
-      await eventuallyTrue(`${count} jobs were started`, async () => {
-        const step = Math.min(left, 10_000)
-        clock.advance(left > 0 ? step : 100)
-        left -= step
-        return left <= 0 && (await ids()).length === count
-      })
+      await eventuallyTrue(
+        `${count} jobs were started`,
+        async () => {
+          const step = Math.min(left, 10_000)
+          clock.advance(left > 0 ? step : 100)
+          left -= step
+          return left <= 0 && (await ids()).length === count
+        },
+        // Hours may have to pass.
+        { everyMs: 5 },
+      )
     },
     /** While `ms` pass none leads. */
     newLeader: async (ms: number) => {
