@@ -1,8 +1,9 @@
 /** The networks that a token may be used from, compiled once for many requests. */
-import { BlockList, isIP } from 'node:net'
+import { BlockList } from 'node:net'
 import { addressOf } from '../../lib/client-address.ts'
 import type { Permissions } from '../../rpc/authorizer.ts'
 import { denied } from '../../rpc/refusal.ts'
+import { familyOf, networkOf } from './network-model.ts'
 
 /** Whether a caller's address is in one of the networks. */
 export type Admits = (remote: string) => boolean
@@ -13,8 +14,9 @@ export function admittedBy(cidrs: readonly string[]): Admits {
   const lists = { ipv4: new BlockList(), ipv6: new BlockList() }
   for (const cidr of cidrs) {
     const network = networkOf(cidr)
-    if (network !== null)
-      lists[network.family].addSubnet(network.address, network.prefix, network.family)
+    if (network === null) continue
+    const { family, address, prefix } = network
+    lists[family].addSubnet(address, prefix, family)
   }
   return (remote) => {
     const [address = ''] = addressOf(remote).split('%')
@@ -31,38 +33,4 @@ export function admitted(
   const { permissions, admits } = found
   if (admits === null || admits(remote)) return permissions
   return Promise.reject(denied(`the token may not be used from the address ${remote}`))
-}
-
-type Network = { readonly family: Family; readonly address: string; readonly prefix: number }
-
-function networkOf(cidr: string): Network | null {
-  const [, address = '', length] = /^([^/%]*)(?:\/(\d{1,3}))?$/.exec(cidr) ?? []
-  const family = familyOf(address)
-  if (family === null) return null
-  const bits = family === 'ipv4' ? 32 : 128
-  const prefix = length === undefined ? bits : Number(length)
-  if (prefix > bits) return null
-  const mapped = family === 'ipv6' && prefix >= mappedBits ? mappedAddress(address) : null
-  if (mapped === null) return { family, address, prefix }
-  return { family: 'ipv4', address: mapped, prefix: prefix - mappedBits }
-}
-
-/** Of `::ffff:0:0/96`, where IPv4 is within IPv6: callers from there are known by their IPv4 address. */
-const mappedBits = 96
-
-/** As IPv4; null: it is no such address. */
-function mappedAddress(address: string): string | null {
-  // However it is written, a URL has its parts in hexadecimal.
-  const [, high, low] =
-    /^\[::ffff:([\da-f]+):([\da-f]+)\]$/.exec(new URL(`http://[${address}]`).hostname) ?? []
-  if (high === undefined || low === undefined) return null
-  const [left, right] = [parseInt(high, 16), parseInt(low, 16)]
-  return [left >> 8, left & 255, right >> 8, right & 255].join('.')
-}
-
-type Family = 'ipv4' | 'ipv6'
-
-function familyOf(address: string): Family | null {
-  const version = isIP(address)
-  return version === 4 ? 'ipv4' : version === 6 ? 'ipv6' : null
 }

@@ -2,7 +2,6 @@
  * The token parameters that the configuration of a login method, a role of one and a role of the token endpoints have in common,
  * as they are stored: durations in milliseconds, 0 where nothing is set.
  */
-import { isIP } from 'node:net'
 import { Type, type Static } from 'typebox'
 import { Count, record } from '../../fsm/row-schema.ts'
 import { MusterError } from '../../lib/errors.ts'
@@ -14,6 +13,7 @@ import {
   policiesPerTokenMax,
   ttlMsMax,
 } from './model.ts'
+import { networkOf } from './network-model.ts'
 
 const DurationMs = Type.Integer({ minimum: 0, maximum: ttlMsMax })
 
@@ -111,10 +111,7 @@ export function checkCidrs(name: string, cidrs: readonly string[]): void {
 }
 
 function isCidr(text: string): boolean {
-  const [, address = '', length] = /^([^/%]*)(?:\/(\d{1,3}))?$/.exec(text) ?? []
-  const family = isIP(address)
-  if (family === 0 || text.length > cidrLengthMax) return false
-  return length === undefined || Number(length) <= (family === 4 ? 32 : 128)
+  return text.length <= cidrLengthMax && networkOf(text) !== null
 }
 
 /** Names that nobody wrote are allowed: they give nothing. Throws `invalid_argument`. */
