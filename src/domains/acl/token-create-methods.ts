@@ -5,7 +5,7 @@ import { defineLeaderMethod, type LeaderContext } from '../../rpc/method.ts'
 import { unknownToken } from '../../rpc/refusal.ts'
 import { entityOfToken } from '../entities/issue.ts'
 import { aliasNameLengthMax } from '../entities/model.ts'
-import { bytesOfMeta, checkMeta, Meta, metaBytesMax, metaPairsMax } from '../namespaces/model.ts'
+import { checkMeta, checkMetaSize, Meta } from '../namespaces/model.ts'
 import { isBatchSecret, noBatch } from './batch-tokens.ts'
 import { drawToken, writtenToken } from './issue.ts'
 import { createIssuedToken } from './issued-commands.ts'
@@ -74,11 +74,8 @@ export const tokenCreateMethods = { create }
 
 /** As the client sent them; the refusal names the field. Throws `invalid_argument`. */
 export function checkTokenMeta(pairs: TokenWish['metadata']): TokenWish['metadata'] {
-  if (pairs.length <= metaPairsMax && bytesOfMeta(pairs) <= metaBytesMax) return pairs
-  throw new MusterError(
-    'invalid_argument',
-    `meta may have at most ${metaPairsMax} entries of together ${metaBytesMax} bytes`,
-  )
+  checkMetaSize('meta', pairs)
+  return pairs
 }
 
 type Where = { readonly role: string | null; readonly orphan: boolean }

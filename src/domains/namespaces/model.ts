@@ -71,13 +71,15 @@ export function checkMeta(pairs: NamespaceSpec['meta']): NamespaceSpec['meta'] {
   const meta = [
     ...new Map(pairs.map(([name, value]) => [name.toWellFormed(), value.toWellFormed()])),
   ]
-  if (meta.length > metaPairsMax || bytesOfMeta(meta) > metaBytesMax) {
-    throw new MusterError(
-      'invalid_argument',
-      `Meta may have at most ${metaPairsMax} entries of together ${metaBytesMax} bytes`,
-    )
-  }
+  checkMetaSize('Meta', meta)
   return meta.sort(([left], [right]) => Buffer.compare(Buffer.from(left), Buffer.from(right)))
+}
+
+/** `what`: the member as it was sent. Throws `invalid_argument`. */
+export function checkMetaSize(what: string, meta: NamespaceSpec['meta']): void {
+  if (meta.length <= metaPairsMax && bytesOfMeta(meta) <= metaBytesMax) return
+  const text = `${what} may have at most ${metaPairsMax} entries of together ${metaBytesMax} bytes`
+  throw new MusterError('invalid_argument', text)
 }
 
 /** In UTF-8, names and values together. */
