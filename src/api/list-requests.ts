@@ -37,8 +37,8 @@ export class ListRequests {
   find(request: IncomingMessage): Found | null {
     const { method = 'GET', url = '/' } = request
     if (method === listAlias && this.#method.takes(request.socket)) request.method = 'LIST'
-    if (!this.#served || (method !== 'GET' && method !== 'HEAD') || !url.includes('list='))
-      return null
+    const mayList = this.#served && (method === 'GET' || method === 'HEAD')
+    if (!mayList || !url.includes('list=')) return null
     const asked = asksForList(url)
     if (asked === false) return null
     const found = this.#table.find('LIST', pathOf(url), dialectOf(request.headers))

@@ -109,12 +109,10 @@ export class RouteTable {
       node = segment.startsWith(':') ? (node.parameter ??= newNode()) : writtenBelow(node, segment)
     }
     const ends = isOpen ? node.open : node.ends
-    if (!segments.some((segment) => segment.startsWith(':')) && !isOpen) {
-      this.#whole.set(route.path, ends)
-    }
     const names = segments.flatMap((segment, at) =>
       segment.startsWith(':') ? [[at, segment.slice(1)] as const] : [],
     )
+    if (names.length === 0 && !isOpen) this.#whole.set(route.path, ends)
     for (const method of methodsServed(route)) {
       const others = ends.get(method) ?? []
       const isTaken = others.some((other) => other.route.dialect === route.dialect)
