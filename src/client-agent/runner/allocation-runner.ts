@@ -42,7 +42,6 @@ import {
   restartAsked,
   restartOfAllAsked,
   signaling,
-  type EventSeed,
 } from './task-events.ts'
 import { TaskProcesses } from './task-processes.ts'
 import type { TaskInput } from './task.ts'
@@ -202,14 +201,13 @@ export class AllocationRunner {
     const isSame = names.join('/') === this.#plan.map(({ name }) => name).join('/')
     this.#assigned = isSame ? assigned : { ...assigned, group: this.#assigned.group }
     if (skips) this.#plan = this.#planOf()
-    if (assigned.isUnknown === true && !this.isOver) this.#tellAll(reconnected)
+    if (assigned.isUnknown === true && !this.isOver) {
+      const told = { type: 'told', event: reconnected } as const
+      for (const { name } of this.#plan) this.#take(inputOf(name, told))
+    }
     if (assigned.desiredStatus === 'run') this.#changed()
     else if (skips) this.#take({ type: 'stop' })
     else this.stop()
-  }
-
-  #tellAll(event: EventSeed): void {
-    for (const { name } of this.#plan) this.#take(inputOf(name, { type: 'told', event }))
   }
 
   stop(): void {
