@@ -1,14 +1,9 @@
 /** Policies under the names that clients of the secrets service know. */
 import t from 'tap'
-import { serverOfOne } from '../server-of-one.ts'
+import { started } from './started.ts'
 
 void t.test('built-in policies: root is not written, and neither is deleted', async (t) => {
-  const server = await serverOfOne(t, {
-    acl: { enabled: true, defaultPolicy: 'deny' },
-    begin: false,
-  })
-  const made = await server.ask('PUT', '/v1/acl/bootstrap')
-  const { SecretID: root } = made.json() as { readonly SecretID: string }
+  const { server, root } = await started(t)
   const policy = 'path "auth/token/lookup-self" { capabilities = ["read"] }'
   for (const path of ['/v1/sys/policies/acl', '/v1/sys/policy']) {
     const ask = (method: string, name: string) =>

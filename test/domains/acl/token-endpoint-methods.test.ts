@@ -1,14 +1,9 @@
 /** Which methods the token endpoints have, and what others are told. */
 import t from 'tap'
-import { serverOfOne } from '../server-of-one.ts'
+import { started } from './started.ts'
 
 void t.test('a path that exists answers 405 to a method that it does not have', async (t) => {
-  const server = await serverOfOne(t, {
-    acl: { enabled: true, defaultPolicy: 'deny' },
-    begin: false,
-  })
-  const made = await server.ask('PUT', '/v1/acl/bootstrap')
-  const { SecretID: root } = made.json() as { readonly SecretID: string }
+  const { server, root } = await started(t)
   const posted = 'POST, PUT'
   for (const [path, methods, allowed] of [
     ['create', ['GET', 'LIST', 'DELETE'], posted],

@@ -1,7 +1,8 @@
 /** The life of a token as clients of the secrets service see it: made, looked up, renewed, revoked, with those below it. */
 import t from 'tap'
 import { allTokens } from '../../../src/domains/acl/queries.ts'
-import { serverOfOne, type Answer, type ServerOfOne } from '../server-of-one.ts'
+import type { Answer, ServerOfOne } from '../server-of-one.ts'
+import { started } from './started.ts'
 
 type Auth = {
   readonly client_token: string
@@ -15,16 +16,6 @@ type Envelope = {
   readonly auth?: Auth | null
   readonly data: Readonly<Record<string, unknown>> | null
   readonly warnings: readonly string[] | null
-}
-
-async function started(t: Parameters<typeof serverOfOne>[0]) {
-  const server = await serverOfOne(t, {
-    acl: { enabled: true, defaultPolicy: 'deny' },
-    begin: false,
-  })
-  const made = await server.ask('PUT', '/v1/acl/bootstrap')
-  const { SecretID: root } = made.json() as { readonly SecretID: string }
-  return { server, root }
 }
 
 function inside(answer: Answer): Envelope {
