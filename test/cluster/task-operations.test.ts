@@ -67,6 +67,11 @@ t.test('tasks are looked at and handled through every agent', async (t) => {
     const { code, out, err } = await run(['alloc', ...words], { env })
     return { code, out, err }
   }
+  // The allocation already runs while its prestart task does.
+  await eventuallyTrue('the main task has its trap', async () => {
+    const { out } = await muster(ways[0] ?? 0, 'fs', id, 'alloc/logs/main.stdout.0')
+    return out === 'started\n'
+  })
   for (const [at, through] of ways.entries()) {
     t.match(await muster(through, 'signal', '-s', 'SIGHUP', id, 'main'), { code: 0 })
     await eventuallyTrue('the task heard it', async () => {
