@@ -78,12 +78,7 @@ export async function startClient(
   const liveCount = () => runner.liveCount
   provide(services, { ...own, beat: () => uplink?.beat ?? null, tasks, checks, liveCount })
   const domains = composeDomains(localDomains, services, { clock, log: logger })
-  const { dispatcher, audit, http } = await openFront({
-    ...own,
-    domains,
-    services,
-    hasAllocation: (allocation) => tasks.namespaceOf(allocation) !== null,
-  })
+  const { dispatcher, audit, http } = await openFront({ ...own, domains, services })
   opened.defer(() => domains.stop())
   await domains.start()
   pool.search(() => Promise.resolve([]))

@@ -9,7 +9,7 @@ import type { RuntimeDependencies } from '../runtime/process.ts'
 import type { ClientConfig } from './client-config.ts'
 import { clientCallers } from './permissions.ts'
 import { ApiProxy } from './proxy.ts'
-import { clientRoutes, elsewhereOf } from './routes.ts'
+import { atItsPlace, clientFront, clientRoutes, elsewhereOf } from './routes.ts'
 import type { ClientTelemetry } from './telemetry.ts'
 import type { Ways } from './ways.ts'
 
@@ -27,14 +27,13 @@ export type FrontOptions = {
   readonly services: Services
   readonly ways: Ways
   readonly telemetry: ClientTelemetry
-  readonly hasAllocation: (id: string) => boolean
   /** Owns what is opened. */
   readonly opened: AsyncDisposableStack
 }
 
 /** Nothing listens yet. */
 export async function openFront(options: FrontOptions): Promise<Front> {
-  const { id, config, domains, services, ways, telemetry, hasAllocation, opened } = options
+  const { id, config, domains, services, ways, telemetry, opened } = options
   const { logger, clock, random } = options.dependencies
   const { servers, upstream } = ways
   const { name } = config
@@ -64,14 +63,10 @@ export async function openFront(options: FrontOptions): Promise<Front> {
     audit: telemetry.callEnded,
   })
   const proxy = new ApiProxy(upstream, (place) => servers.demote(place), self)
+  services.provide(clientFront, { proxy, id, node: name })
   const http = new HttpServer({
     ...httpSettingsOf(config),
-    routes: clientRoutes({
-      routes: domains.routes,
-      proxy,
-      self: { id, node: name },
-      hasAllocation,
-    }),
+    routes: [...domains.routes.map(atItsPlace), ...clientRoutes],
     elsewhere: elsewhereOf(proxy),
     dispatcher,
     clock,
