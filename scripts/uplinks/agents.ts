@@ -4,14 +4,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import {
-  assignedMax,
-  feedMethod,
-  readMethod,
-  reportMethod,
-  type Feed,
-  type ReadReply,
-} from '../../src/domains/allocations/feed-model.ts'
+import { feed, read, report } from '../../src/domains/allocations/agent-contracts.ts'
+import { assignedMax } from '../../src/domains/allocations/feed-model.ts'
 import type { ClientReport } from '../../src/domains/allocations/model.ts'
 import type { NodeSpec } from '../../src/domains/nodes/model.ts'
 import { onAbort } from '../../src/lib/async.ts'
@@ -109,10 +103,10 @@ export class SimulatedAgents {
   async #work(ask: Ask, signal: AbortSignal): Promise<void> {
     const told = new Map<string, string>()
     let known = { index: 0, tag: '' }
-    await this.#repeat(signal, feedMethod, async () => {
-      const feed = (await ask(feedMethod, { ...known, waitMs: feedMs })) as Feed
-      known = { index: feed.index, tag: feed.tag }
-      const ids = feed.allocations.map(([id]) => id)
+    await this.#repeat(signal, feed.name, async () => {
+      const fed = feed.checked(await ask(feed.name, { ...known, waitMs: feedMs }))
+      known = { index: fed.index, tag: fed.tag }
+      const ids = fed.allocations.map(([id]) => id)
       for (let from = 0; from < ids.length; from += assignedMax) {
         await this.#report(ask, ids.slice(from, from + assignedMax), told)
       }
@@ -120,14 +114,14 @@ export class SimulatedAgents {
   }
 
   async #report(ask: Ask, ids: readonly string[], told: Map<string, string>): Promise<void> {
-    const { allocations } = (await ask(readMethod, { ids })) as ReadReply
+    const { allocations } = read.checked(await ask(read.name, { ids }))
     const reports = allocations.flatMap(({ id, desiredStatus }): readonly ClientReport[] => {
       const clientStatus = desiredStatus === 'run' ? 'running' : 'complete'
       if (told.get(id) === clientStatus) return []
       told.set(id, clientStatus)
       return [{ id, clientStatus, clientDescription: '', tasks: [], health: null }]
     })
-    if (reports.length > 0) await ask(reportMethod, { reports })
+    if (reports.length > 0) await ask(report.name, { reports })
   }
 
   /** Until the signal. What fails is counted, and done again. */

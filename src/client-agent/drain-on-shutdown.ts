@@ -1,10 +1,11 @@
 /** An agent that leaves for good has its work moved away first, as fast as its jobs allow: `client.drain_on_shutdown`. */
+import { drainSelf } from '../domains/nodes/agent-contracts.ts'
 import { nsPerMs } from '../lib/duration.ts'
 import { textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
+import type { AskServer } from '../rpc/agent-contract.ts'
 import type { DrainOnShutdown } from './client-config.ts'
 import type { Runner } from './runner/runner.ts'
-import type { Ask } from './runner/servers.ts'
 
 const askMs = 10_000
 /** From the deadline of the drain to the end of what it stops then, besides the kill timeouts. */
@@ -13,13 +14,13 @@ export const drainSlackMs = 10_000
 /** Never rejects. Resolves once nothing is left that is to move, or after the deadline and the slack. */
 export async function drainNode(
   { deadlineMs, force, ignoreSystemJobs }: DrainOnShutdown,
-  ask: Ask,
+  ask: AskServer,
   runner: Pick<Runner, 'untilDrained'>,
   log: Logger,
 ): Promise<void> {
   const spec = { deadlineNs: force ? -1 : deadlineMs * nsPerMs, ignoreSystemJobs }
   try {
-    await ask('nodes.drainSelf', { spec }, askMs)
+    await ask(drainSelf, { spec }, askMs)
   } catch (error) {
     log.warn('the node is not drained before its agent stops', { error: textOf(error) })
     return

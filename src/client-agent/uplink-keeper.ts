@@ -2,6 +2,8 @@
  * Keeps this agent's uplink: opens it at the server that is asked first, registers the node, says that it lives, and moves to
  * another server at once when that one is lost. What servers ask over it runs in this process, with the rights of whoever asked.
  */
+import type { Static, TSchema } from 'typebox'
+import { heartbeat, register } from '../domains/nodes/agent-contracts.ts'
 import { agentWords } from '../domains/nodes/uplink-words.ts'
 import type { NodeSpec } from '../domains/nodes/model.ts'
 import { Pause } from '../lib/async.ts'
@@ -10,6 +12,7 @@ import { codeOf, MusterError, textOf } from '../lib/errors.ts'
 import type { HttpAddress } from '../lib/host-port.ts'
 import type { Logger } from '../lib/log.ts'
 import { randomInteger, type Random } from '../lib/random.ts'
+import type { AgentContract, AskServer } from '../rpc/agent-contract.ts'
 import type { CallHandler, CallRequest, StreamHandler } from '../rpc/link.ts'
 import { ownRequest, Uplink, UplinkHost } from '../rpc/uplink.ts'
 import type { Servers } from './servers.ts'
@@ -77,11 +80,11 @@ export class UplinkKeeper {
   }
 
   /** Asks the server on this agent's own account. Rejects with `unavailable` while the node is registered at none. */
-  readonly ask = (method: string, args: unknown, timeoutMs: number): Promise<unknown> => {
+  readonly ask: AskServer = async (contract, args, timeoutMs) => {
     if (this.#uplink === null || !this.#isRegistered) {
-      return Promise.reject(new MusterError('unavailable', 'no server knows this node yet'))
+      throw new MusterError('unavailable', 'no server knows this node yet')
     }
-    return this.#uplink.call(ownRequest(method, args, timeoutMs))
+    return askOver(this.#uplink, contract, args, timeoutMs)
   }
 
   /** The next heartbeat is not waited for; where it is under way or there is no uplink, nothing changes. */
@@ -174,12 +177,11 @@ export class UplinkKeeper {
   async #register(uplink: Uplink): Promise<void> {
     this.#isStale = false
     const spec = await this.#options.spec()
-    await uplink.call(ownRequest('nodes.register', { spec }, registerMs))
+    await askOver(uplink, register, { spec }, registerMs)
   }
 
   async #heartbeat(uplink: Uplink): Promise<number> {
-    const reply = await uplink.call(ownRequest('nodes.heartbeat', {}, heartbeatMs))
-    const ttlMs = ttlOf(reply)
+    const { ttlMs } = await askOver(uplink, heartbeat, {}, heartbeatMs)
     this.#beat = { ttlMs, atMs: this.#options.clock.monotonicMs() }
     return ttlMs
   }
@@ -214,11 +216,11 @@ export class UplinkKeeper {
   }
 }
 
-/** What a server said cannot be believed unread. */
-function ttlOf(reply: unknown): number {
-  if (typeof reply === 'object' && reply !== null && 'ttlMs' in reply) {
-    const { ttlMs } = reply
-    if (typeof ttlMs === 'number' && ttlMs >= 1_000 && ttlMs <= 86_400_000) return ttlMs
-  }
-  throw new MusterError('unavailable', 'a server answered a heartbeat with what cannot be read')
+async function askOver<Args extends TSchema, Reply extends TSchema>(
+  uplink: Uplink,
+  { name, checked }: AgentContract<Args, Reply>,
+  args: Static<Args>,
+  timeoutMs: number,
+): Promise<Static<Reply>> {
+  return checked(await uplink.call(ownRequest(name, args, timeoutMs)))
 }

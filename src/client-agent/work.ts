@@ -4,6 +4,7 @@ import type { TaskChecks } from '../domains/local-services/task-checks.ts'
 import type { AgentTasks } from '../domains/tasks/services.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Running } from '../lib/periodic.ts'
+import type { AskServer } from '../rpc/agent-contract.ts'
 import type { Services } from '../rpc/services.ts'
 import type { RuntimeDependencies } from '../runtime/process.ts'
 import { agentTasksOf } from './agent-tasks.ts'
@@ -17,7 +18,6 @@ import { CheckHolders } from './runner/check-holders.ts'
 import type { Contact } from './runner/lost-contact.ts'
 import { Registrations } from './runner/registrations.ts'
 import { farewellMs, Runner, workFolders } from './runner/runner.ts'
-import type { Ask } from './runner/servers.ts'
 import { ProcessTables } from './usage/process-table.ts'
 import { TaskUsages } from './usage/task-usage.ts'
 import { StateStore } from './runner/state-store.ts'
@@ -50,7 +50,7 @@ export type WorkOptions = {
   readonly services: Services
   readonly contact: Contact
   /** Null: there is no uplink yet. */
-  readonly ask: () => Ask | null
+  readonly ask: () => AskServer | null
 }
 
 /** Nothing runs before `runner.start`. */

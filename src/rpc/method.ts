@@ -8,6 +8,7 @@ import type { Static, TSchema } from 'typebox'
 import type { Reader } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
+import type { AgentContract } from './agent-contract.ts'
 import type { AgentIdentity } from './agent-identity.ts'
 import { answerCheckOf, checkOf, replyCheckOf } from './method-check.ts'
 import type { Services } from './services.ts'
@@ -232,18 +233,18 @@ type PeerMethodSpec<Args extends TSchema, Reply extends TSchema> = {
  * What a client agent asks of the server that holds its uplink, and runs there; no one else can name it. That the agent speaks for
  * its node was proved when the uplink was opened.
  */
-export type AgentMethod<Args extends TSchema, Value> = Checked & AgentMethodSpec<Args, Value>
-
-type AgentMethodSpec<Args extends TSchema, Value> = {
+export type AgentMethod<Args extends TSchema, Reply extends TSchema> = Checked & {
   readonly kind: 'agent'
   readonly name: string
   readonly args: Args
-  readonly run: (
-    context: LocalContext,
-    args: Static<Args>,
-    agent: AgentIdentity,
-  ) => Value | Promise<Value>
+  readonly run: AgentMethodRun<Args, Reply>
 }
+
+type AgentMethodRun<Args extends TSchema, Reply extends TSchema> = (
+  context: LocalContext,
+  args: Static<Args>,
+  agent: AgentIdentity,
+) => Static<Reply> | Promise<Static<Reply>>
 
 /** A method whose argument type is forgotten, as the registry holds it; every method is assignable to it. */
 export type Method =
@@ -343,10 +344,13 @@ export function definePeerMethod<Args extends TSchema, Reply extends TSchema>(
   return { ...method, check: checkOf(method), checkReply: replyCheckOf(method) }
 }
 
-export function defineAgentMethod<Args extends TSchema, Value>(
-  method: AgentMethodSpec<Args, Value>,
-): AgentMethod<Args, Value> {
-  return { ...method, check: checkOf(method) }
+/** What a server does that is asked by the contract. */
+export function defineAgentMethod<Args extends TSchema, Reply extends TSchema>(
+  contract: AgentContract<Args, Reply>,
+  run: AgentMethodRun<Args, Reply>,
+): AgentMethod<Args, Reply> {
+  const { name, args } = contract
+  return { kind: 'agent', name, args, run, check: checkOf(contract) }
 }
 
 export type QueryContext = {

@@ -9,11 +9,12 @@ import { isClientTerminal, type ClientReport } from '../../domains/allocations/m
 import { isEveryNodeType } from '../../domains/evaluations/job-type-model.ts'
 import { delay, Pause } from '../../lib/async.ts'
 import { textOf } from '../../lib/errors.ts'
+import type { AskServer } from '../../rpc/agent-contract.ts'
 import { AllocationRunner, type AllocationHost } from './allocation-runner.ts'
 import { Ends } from './ends.ts'
 import { LostContact, type LostContactOptions } from './lost-contact.ts'
 import { Reports } from './reports.ts'
-import { WorkServers, type Ask } from './servers.ts'
+import { WorkServers } from './servers.ts'
 import { AllocationFolder } from './task-folders.ts'
 import { TemplateData } from './templates/template-data.ts'
 
@@ -27,7 +28,7 @@ export type RunnerOptions = Omit<AllocationHost, 'onChange' | 'data' | 'untilOve
   Pick<LostContactOptions, 'contact'> & {
     /** Absolute: holds the folders of allocations. */
     readonly folder: string
-    readonly ask: Ask
+    readonly ask: AskServer
     /** Allocations that ended, whose files are kept for a look. */
     readonly endedMax: number
     /** Tasks that are to end with the agent have this long. */

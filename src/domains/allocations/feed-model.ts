@@ -117,7 +117,3 @@ export const ReportReply = Type.Object({
   unknown: Type.Array(RowId, { maxItems: reportsMax }),
 })
 export type ReportReply = Readonly<Static<typeof ReportReply>>
-
-export const feedMethod = 'allocations.feed'
-export const readMethod = 'allocations.read'
-export const reportMethod = 'allocations.report'

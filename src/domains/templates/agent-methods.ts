@@ -2,21 +2,16 @@
 import { MusterError } from '../../lib/errors.ts'
 import { defineAgentMethod } from '../../rpc/method.ts'
 import { nodeUplinks } from '../nodes/services.ts'
-import { DataArgs, dataMethod, type DataReply } from './model.ts'
+import { data } from './agent-contracts.ts'
 import { dataWatches } from './services.ts'
 
-export const templateData = defineAgentMethod({
-  kind: 'agent',
-  name: dataMethod,
-  args: DataArgs,
-  run: async ({ service, signal }, args, agent): Promise<DataReply> => {
-    try {
-      return await service(dataWatches).next(agent.nodeId, args, signal)
-    } catch (error) {
-      if (error instanceof MusterError && error.code === 'rate_limited') {
-        service(nodeUplinks).misbehaved(agent, error)
-      }
-      throw error
+export const templateData = defineAgentMethod(data, async ({ service, signal }, args, agent) => {
+  try {
+    return await service(dataWatches).next(agent.nodeId, args, signal)
+  } catch (error) {
+    if (error instanceof MusterError && error.code === 'rate_limited') {
+      service(nodeUplinks).misbehaved(agent, error)
     }
-  },
+    throw error
+  }
 })

@@ -78,5 +78,3 @@ export const DataReply = Type.Object({
   answers: Type.Array(Type.Object({ at: Count, tag: Tag, answer: Answer }), { maxItems: wantsMax }),
 })
 export type DataReply = Readonly<Static<typeof DataReply>>
-
-export const dataMethod = 'templates.data'

@@ -22,6 +22,7 @@ import type {
 } from '../../../src/domains/local-services/definition.ts'
 import type { InitialCheck } from '../../../src/domains/local-services/definitions.ts'
 import type { AgentCheck } from '../../../src/domains/local-services/local-services.ts'
+import type { AskServer } from '../../../src/rpc/agent-contract.ts'
 import type { Answer, DataReply, Want } from '../../../src/domains/templates/model.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { MusterError } from '../../../src/lib/errors.ts'
@@ -53,7 +54,16 @@ export class ServersStandIn {
   readonly #data = new Map<string, Answer>()
   #changed = Promise.withResolvers<void>()
 
-  readonly ask = async (method: string, args: unknown): Promise<unknown> => {
+  readonly ask: AskServer = async ({ name, checked }, args) =>
+    checked(await this.#answer(name, args))
+
+  /** What templates are told of it: `key app/color`. */
+  tell(what: string, answer: Answer): void {
+    this.#data.set(what, answer)
+    this.#change()
+  }
+
+  async #answer(method: string, args: unknown): Promise<unknown> {
     this.contact.renew()
     if (!this.isThere) throw new MusterError('unavailable', 'no server')
     const given: { tag?: string; ids?: string[]; reports?: ClientReport[]; wants?: Want[] } =
@@ -72,12 +82,6 @@ export class ServersStandIn {
     for (const report of given.reports ?? []) this.reports.set(report.id, report)
     const unknown = given.reports?.filter(({ id }) => !this.#assigned.has(id)).map(({ id }) => id)
     return { index: this.index, unknown }
-  }
-
-  /** What templates are told of it: `key app/color`. */
-  tell(what: string, answer: Answer): void {
-    this.#data.set(what, answer)
-    this.#change()
   }
 
   /** When it is another one than the tags say. */

@@ -2,10 +2,8 @@
  * The data of all templates of this agent: each piece is asked of the servers once, whatever number of tasks need it, and one call
  * waits for changes of all of them.
  */
-import { Compile } from 'typebox/schema'
+import { data } from '../../../domains/templates/agent-contracts.ts'
 import {
-  dataMethod,
-  DataReply,
   dataWaitMsMax,
   dependencyPathMax,
   wantsLengthMax,
@@ -18,7 +16,7 @@ import type { Clock } from '../../../lib/clock.ts'
 import { MusterError, textOf } from '../../../lib/errors.ts'
 import type { Logger } from '../../../lib/log.ts'
 import type { Dependency } from '../../../lib/template/task-functions.ts'
-import type { Ask } from '../servers.ts'
+import type { AskServer } from '../../../rpc/agent-contract.ts'
 
 const answerMs = 15_000
 /** Between two questions: what changes very often is rendered no more often. */
@@ -26,8 +24,6 @@ const restMs = 100
 const retryMs = { first: 250, max: 5_000 } as const
 /** Of a want, beside its path. */
 const wantLength = 512
-
-const accepts = Compile(DataReply)
 
 /** For whom it is asked; what two tasks may read is the same only where all of `identity` is. */
 export type Asker = {
@@ -44,7 +40,7 @@ type Watch = {
 }
 
 export type TemplateDataOptions = {
-  readonly ask: Ask
+  readonly ask: AskServer
   readonly clock: Clock
   readonly log: Logger
 }
@@ -172,13 +168,13 @@ export class TemplateData {
       waitMs: dataWaitMsMax,
       wants: asked.map(([, want]) => want),
     }
-    const answered = this.#options.ask(dataMethod, args, dataWaitMsMax + answerMs)
+    const answered = this.#options.ask(data, args, dataWaitMsMax + answerMs)
     const reply = await Promise.race([answered, changed.then(() => null)])
     if (reply === null) {
       answered.catch(() => {})
       return
     }
-    const { index, answers } = checked(reply)
+    const { index, answers } = reply
     if (index < this.#index) throw new MusterError('unavailable', 'a server is behind')
     this.#index = index
     const told = new Set<Subscription>()
@@ -191,11 +187,6 @@ export class TemplateData {
     }
     for (const { onChange } of told) onChange()
   }
-}
-
-function checked(reply: unknown): DataReply {
-  if (accepts.Check(reply)) return reply
-  throw new MusterError('unavailable', `a server answered ${dataMethod} with what cannot be read`)
 }
 
 /** What one task needs. */
