@@ -11,7 +11,7 @@ import {
   runtimeStats,
   shownConfig,
   type AgentOrigin,
-} from '../runtime/shown-agent.ts'
+} from '../runtime/shown-config.ts'
 import type { ClientConfig } from './client-config.ts'
 
 export type ProcessInfoOptions = {

@@ -2,7 +2,7 @@
 import type { Clock } from '../lib/clock.ts'
 import type { Logger, LogTap } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
-import type { AgentOrigin } from './shown-agent.ts'
+import type { AgentOrigin } from './shown-config.ts'
 
 export type RuntimeDependencies = {
   readonly logger: Logger

@@ -3,7 +3,7 @@ import type { DefinitionSettings } from './defined-services.ts'
 import type { HttpSettings } from './browser-settings.ts'
 import type { LimitSettings } from './client-limits.ts'
 import type { ListenerSettings } from './listeners.ts'
-import type { AgentSettings } from './shown-agent.ts'
+import type { AgentSettings } from './shown-config.ts'
 
 export type RuntimeConfig = AgentSettings &
   HttpSettings & {

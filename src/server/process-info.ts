@@ -12,7 +12,7 @@ import {
   shownConfig,
   type AgentOrigin,
   type AgentSettings,
-} from '../runtime/shown-agent.ts'
+} from '../runtime/shown-config.ts'
 import { rpcWarningOf } from './rpc-tls.ts'
 import type { Raft } from '../raft/raft.ts'
 

@@ -4,7 +4,7 @@ import type { RaftLimits, RaftTiming } from '../raft/raft.ts'
 import type { RuntimeConfig } from '../runtime/runtime-config.ts'
 import type { ReloadableSettings } from '../runtime/reload.ts'
 import type { RpcTlsSettings } from './rpc-tls.ts'
-import type { AgentSettings } from '../runtime/shown-agent.ts'
+import type { AgentSettings } from '../runtime/shown-config.ts'
 
 /** What a server wants to know; the agent's configuration fits. Times in milliseconds, sizes in bytes. */
 export type ServerConfig = RuntimeConfig &
