@@ -1,5 +1,5 @@
 /**
- * The program's entry: hands clock, chance, output and the process itself to the command line.
+ * The program's entry: hands clock, randomness, output and the process itself to the command line.
  * Nothing imports it. Modules of the server are loaded only by the verb that runs one.
  */
 import './process/thread-pool.ts'

@@ -1,6 +1,6 @@
 /**
  * Which test file runs when. `npm test` runs them all but the soaks; `npm run test:long` runs the soaks, and once more with new seeds
- * and longer whatever has chance in it.
+ * and longer whatever draws at random.
  */
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -116,7 +116,7 @@ function isSoak(path: string): boolean {
   return path.startsWith(clusterFolder) && soaks.includes(nameOf(path))
 }
 
-const chanceFile = 'test/support/chance.ts'
+const randomnessFile = 'test/support/randomness.ts'
 /** Who measures the heap of the process, and by whom. */
 const heapFiles = [
   'test/support/heap.ts',
@@ -166,7 +166,7 @@ export async function testFiles(
   const sources = names.map((name) => join('test', name)).filter((path) => path.endsWith('.ts'))
   const imports = await importsOf(root, sources)
   // The stream of draws is the process's: with others before it, a file would draw others.
-  const chancy = needing([chanceFile], imports)
+  const chancy = needing([randomnessFile], imports)
   const measuring = needing(heapFiles, imports)
   // Every test file belongs to one of the two suites, some to both.
   const belongs = (path: string): boolean =>

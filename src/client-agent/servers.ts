@@ -1,6 +1,6 @@
 /**
  * The servers that a client agent may ask: as gossip knows them, or as an operator named them, until gossip has news.
- * One is asked for as long as it answers, so that its connections stay open; which one is chance, so that many agents
+ * One is asked for as long as it answers, so that its connections stay open; which one is random, so that many agents
  * spread over all servers.
  */
 import type { KnownServers } from '../domains/process/process-info.ts'

@@ -11,7 +11,7 @@ export function uuidOfHash(hex: string): string {
   return uuidOf(hex, '8')
 }
 
-/** Of 32 hexadecimal digits of chance. Version 4. */
+/** Of 32 random hexadecimal digits. Version 4. */
 export function uuidOfRandom(hex: string): string {
   return uuidOf(hex, '4')
 }

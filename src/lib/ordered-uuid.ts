@@ -1,6 +1,6 @@
 /**
- * UUIDs whose text sorts by the time at which they were made (RFC 9562, version 7): 48 bits of Unix milliseconds, then 74 of
- * chance. Rows under such keys are written side by side, where those under random ones each touch another
+ * UUIDs whose text sorts by the time at which they were made (RFC 9562, version 7): 48 bits of Unix milliseconds, then 74
+ * random ones. Rows under such keys are written side by side, where those under wholly random ones each touch another
  * part of every table file.
  */
 import { randomUUID } from 'node:crypto'

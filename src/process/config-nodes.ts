@@ -101,7 +101,7 @@ type ClientFile = Type.StaticDecode<typeof clientSchema>
 export const heartbeatKeys = {
   min_heartbeat_ttl: duration(1_000, 3_600_000, '1s to 1h', {
     default: '10s',
-    about: 'of a client node, up to twice as long by chance; longer with many nodes, by the next',
+    about: 'of a client node, up to twice as long at random; longer with many nodes, by the next',
   }),
   max_heartbeats_per_second: count(1, 100_000, {
     default: 50,

@@ -93,10 +93,10 @@ export class JobClients {
     while (!this.#isStopping) {
       const own = this.#jobs.filter((_, of) => of % clientsCount === at)
       const job = own[randomInteger(this.#random, 0, own.length)]
-      const chance = this.#random.next()
+      const drawn = this.#random.next()
       if (job !== undefined) {
-        if (chance < 0.6) await this.#register(job, randomInteger(this.#random, 1, countMax + 1))
-        else if (chance < 0.8) await this.#stop(job, chance < 0.67)
+        if (drawn < 0.6) await this.#register(job, randomInteger(this.#random, 1, countMax + 1))
+        else if (drawn < 0.8) await this.#stop(job, drawn < 0.67)
         else await this.#registerOnce()
       }
       await delay(randomInteger(this.#random, thinkMs.min, thinkMs.max))

@@ -123,8 +123,8 @@ const calmMsMax = 1_500
 const recoveryTimeoutMs = 30_000
 
 /**
- * Runs faults until `untilMs` (monotonic). Every fault happens once before any happens again, in the order that
- * chance gives. Rejects when the cluster does not come back after a fault.
+ * Runs faults until `untilMs` (monotonic). Every fault happens once before any happens again, in a random
+ * order. Rejects when the cluster does not come back after a fault.
  */
 export async function runNemesis(
   cluster: Cluster,

@@ -87,11 +87,11 @@ export class Workload {
     const variables = this.#cluster.variables(at, requestTimeoutMs)
     for (let turn = 0; !this.#stopping; turn += 1) {
       const key = `${workloadPrefix}e${this.epoch}/r${randomInteger(this.#random, 0, registers)}`
-      const chance = this.#random.next()
+      const drawn = this.#random.next()
       const good =
-        chance < 0.4
+        drawn < 0.4
           ? await this.#read(variables, key, name)
-          : chance < 0.9
+          : drawn < 0.9
             ? await this.#write(variables, key, name)
             : await this.#create(variables, `${workloadPrefix}own/${name}/${turn}`)
       await delay(good ? this.#random.next() * thinkMsMax : backoffMs)

@@ -136,7 +136,7 @@ t.test('with an authority to go by, all are asked over TLS whatever they say', a
   t.same(servers.places, [{ secure: true, host: '10.0.0.9', port: 4646 }], 'by command too')
 })
 
-t.test('who prefers whom is chance', async (t) => {
+t.test('who prefers whom is random', async (t) => {
   const firsts = new Set<string | undefined>()
   const random = seededRandom(3)
   for (let agent = 0; agent < 40; agent += 1) {

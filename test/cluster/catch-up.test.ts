@@ -1,6 +1,6 @@
 /** Servers that missed much, or everything, catch up while writes go on. */
 import t from 'tap'
-import { amount } from '../support/chance.ts'
+import { amount } from '../support/randomness.ts'
 import { startCluster, type Cluster } from '../support/cluster.ts'
 import { equalReplicas } from '../support/replicas.ts'
 import { SteadyWriter } from '../support/writer.ts'

@@ -1,6 +1,6 @@
 /** A short run of what `npm run chaos` does at length: every fault about once, and then the judgement. */
 import t from 'tap'
-import { seed } from '../support/chance.ts'
+import { seed } from '../support/randomness.ts'
 import { runChaos } from '../chaos/run.ts'
 
 const durationMs = 40_000

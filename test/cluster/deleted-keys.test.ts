@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream'
 import t from 'tap'
 import { verifyArchive } from '../../src/cli/verbs/snapshot/archive-file.ts'
-import { amount } from '../support/chance.ts'
+import { amount } from '../support/randomness.ts'
 import { startCluster, type Cluster } from '../support/cluster.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 

@@ -13,10 +13,10 @@ import { Wire } from '../../src/wire/wire.ts'
 import { ask } from '../support/ask.ts'
 import { startCluster, type Cluster } from '../support/cluster.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
-import { seed } from '../support/chance.ts'
+import { seed } from '../support/randomness.ts'
 import { integer, mutated, noise, pick } from '../support/fuzz.ts'
 import { mark, markSeenBy } from '../support/mark.ts'
-import { inputsWanted, number } from '../wire/hostile/chance.ts'
+import { inputsWanted, number } from '../wire/hostile/randomness.ts'
 import { paths } from '../wire/hostile/target.ts'
 
 t.comment(`FUZZ_SEED=${seed}`)

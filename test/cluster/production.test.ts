@@ -91,7 +91,7 @@ async function found(program: string, args: readonly string[]): Promise<string> 
   return stdout
 }
 
-/** Loopback has 16 million addresses: three numbers by chance, and nobody listens there. */
+/** Loopback has 16 million addresses: three random numbers, and nobody listens there. */
 async function freeNetwork(): Promise<string> {
   return eventually('a free network', async () => {
     const part = () => randomInteger(systemRandom, 1, 254)

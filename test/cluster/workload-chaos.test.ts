@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { runWorkChaos } from '../chaos/work-run.ts'
-import { amount, seed } from '../support/chance.ts'
+import { amount, seed } from '../support/randomness.ts'
 
 const seconds = amount('WORKLOAD_CHAOS_SECONDS', { gate: 40, long: 40 })
 t.setTimeout((seconds + 300) * 1_000)

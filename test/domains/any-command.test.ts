@@ -16,7 +16,7 @@ import { codeOf, textOf } from '../../src/lib/errors.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 import { decodeConfiguration } from '../../src/raft/core/membership.ts'
-import { amount, seed } from '../support/chance.ts'
+import { amount, seed } from '../support/randomness.ts'
 import { sweepRows } from './row-faults.ts'
 
 const commandsOfEach = amount('FUZZ_COMMANDS', { gate: 20, long: 40 })

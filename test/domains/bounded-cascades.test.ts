@@ -35,7 +35,7 @@ import { decodeConfiguration } from '../../src/raft/core/membership.ts'
 import { wholeList } from '../../src/rpc/list.ts'
 import type { QueryContext } from '../../src/rpc/method.ts'
 import { transfer } from '../fsm/toy.ts'
-import { amount, seed } from '../support/chance.ts'
+import { amount, seed } from '../support/randomness.ts'
 import { hashOf, History, keyNames, namespaces, nodes, startMs } from './cascade-history.ts'
 import { sweepRows } from './row-faults.ts'
 

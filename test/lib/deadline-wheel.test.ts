@@ -142,20 +142,20 @@ t.test('it does what a list that is searched would do', async (t) => {
   const plain = new Map<string, number>()
   // A generator of its own, so that each run is the same.
   let seed = 1
-  const chance = (below: number) => {
+  const below = (limit: number) => {
     seed = (seed * 48_271) % 2_147_483_647
-    return seed % below
+    return seed % limit
   }
   for (let turn = 0; turn < 5_000; turn += 1) {
-    const key = `k${chance(300)}`
-    if (chance(4) === 0) {
+    const key = `k${below(300)}`
+    if (below(4) === 0) {
       t.equal(wheel.cancel(key), plain.delete(key))
     } else {
-      const dueMs = clock.monotonicMs() + chance(5_000)
+      const dueMs = clock.monotonicMs() + below(5_000)
       wheel.arm(key, dueMs)
       plain.set(key, dueMs)
     }
-    pass(chance(5) * 10)
+    pass(below(5) * 10)
     for (const { key: due, atMs } of fired.splice(0)) {
       const dueMs = plain.get(due) ?? NaN
       t.ok(atMs > dueMs && atMs <= dueMs + sliceMs)

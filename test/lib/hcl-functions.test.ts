@@ -1,7 +1,7 @@
 /** Functions of job files: what each comes to, what it refuses, and that no call costs more than the budget of its file. */
 import t from 'tap'
 import fc from '../support/fast-check.ts'
-import { amount, seed } from '../support/chance.ts'
+import { amount, seed } from '../support/randomness.ts'
 import { MusterError } from '../../src/lib/errors.ts'
 import { parseHclExpressions } from '../../src/lib/hcl-expression.ts'
 import { HclEvaluator } from '../../src/lib/hcl-evaluate.ts'

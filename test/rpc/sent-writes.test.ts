@@ -177,7 +177,7 @@ const step = fc.oneof(
     arbitrary: fc.record({
       type: fc.constant('advance' as const),
       entries: fc.nat(4),
-      skips: fc.integer({ min: 0, max: 19 }).map((chance) => chance === 0),
+      skips: fc.integer({ min: 0, max: 19 }).map((drawn) => drawn === 0),
     }),
   },
 )

@@ -6,7 +6,7 @@ import type { DeploymentRow } from '../../src/domains/deployments/model.ts'
 import type { JobSpec } from '../../src/domains/jobs/model.ts'
 import type { NodeRow } from '../../src/domains/nodes/model.ts'
 import type { Decision } from '../../src/scheduler/decision.ts'
-import { amount } from '../support/chance.ts'
+import { amount } from '../support/randomness.ts'
 import fc from '../support/fast-check.ts'
 import {
   allocationRow,

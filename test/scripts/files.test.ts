@@ -1,4 +1,4 @@
-/** Which test file runs when: every one somewhere, and what has chance in it twice. */
+/** Which test file runs when: every one somewhere, and what draws at random twice. */
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -33,18 +33,18 @@ t.test('clusters are begun first, and of each kind the longest', async (t) => {
   t.ok(files.slice(firstUnit).every(({ kind }) => kind === 'unit'))
 })
 
-t.test('chance is found behind other files', async (t) => {
+t.test('randomness is found behind other files', async (t) => {
   const found = needing(
-    ['chance'],
+    ['randomness'],
     new Map([
       ['a', ['b']],
       ['b', ['c']],
-      ['c', ['chance']],
+      ['c', ['randomness']],
       ['d', ['e']],
       ['e', ['d']],
     ]),
   )
-  t.same([...found].sort(), ['a', 'b', 'c', 'chance'])
+  t.same([...found].sort(), ['a', 'b', 'c', 'randomness'])
 })
 
 t.test(

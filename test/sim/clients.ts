@@ -5,7 +5,7 @@
 import type { Random } from '../../src/lib/random.ts'
 import type { ServerId } from '../../src/raft/core/message.ts'
 import type { Applied } from '../../src/raft/waiters.ts'
-import { between, happens, integer, pick, streamOf, weighted } from './chance.ts'
+import { between, happens, integer, pick, streamOf, weighted } from './randomness.ts'
 import { describe, type Action, type Operation, type WriteOutcome } from './checkers/register.ts'
 import { encodeCommand, type Command, type Outcome, type Row } from './commands.ts'
 import { forward } from './forwarding.ts'

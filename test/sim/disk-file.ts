@@ -3,7 +3,7 @@
  */
 import { present } from '../../src/lib/assert.ts'
 import type { Random } from '../../src/lib/random.ts'
-import { integer, pick } from './chance.ts'
+import { integer, pick } from './randomness.ts'
 
 /** What a disk writes whole or not at all. */
 const sectorBytes = 512

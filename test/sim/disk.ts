@@ -8,7 +8,7 @@ import type { Clock, Timer } from '../../src/lib/clock.ts'
 import { MusterError } from '../../src/lib/errors.ts'
 import { seededRandom, type Random } from '../../src/lib/random.ts'
 import type { Disk, DiskFile } from '../../src/raft/storage/disk.ts'
-import { between, happens, integer, pick } from './chance.ts'
+import { between, happens, integer, pick } from './randomness.ts'
 import { SimFile } from './disk-file.ts'
 
 export type DiskOperation = {

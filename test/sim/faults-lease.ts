@@ -1,6 +1,6 @@
 /** Ways to make a leader trust a lease that others no longer honour. */
 import type { ServerId } from '../../src/raft/core/message.ts'
-import { between, happens, pick, shuffled, weighted } from './chance.ts'
+import { between, happens, pick, shuffled, weighted } from './randomness.ts'
 import { handOver, transfer } from './faults-people.ts'
 import type { SimServer } from './server.ts'
 import type { Trouble } from './trouble.ts'

@@ -1,5 +1,5 @@
 /** Faults of machines: crashes of one, of a majority, of all; orderly stops; processes that stand still; bad disks. */
-import { between, happens, pick, shuffled, spread, weighted } from './chance.ts'
+import { between, happens, pick, shuffled, spread, weighted } from './randomness.ts'
 import { refusals } from './disk.ts'
 import type { Trouble } from './trouble.ts'
 

@@ -1,6 +1,6 @@
 /** Faults of the network: cuts, foul weather, false alarms, and writes to a leader that nobody hears. */
 import type { ServerId } from '../../src/raft/core/message.ts'
-import { between, happens, integer, shuffled, spread, weighted } from './chance.ts'
+import { between, happens, integer, shuffled, spread, weighted } from './randomness.ts'
 import { encodeCommand } from './commands.ts'
 import { digestOf } from './observed-log.ts'
 import { weatherOf } from './plan.ts'

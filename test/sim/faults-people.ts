@@ -1,7 +1,7 @@
 /** What people do to a cluster: hand over leadership, add servers, promote and remove them, throw machines away. */
 import type { ServerId } from '../../src/raft/core/message.ts'
 import type { MembershipChange } from '../../src/raft/raft.ts'
-import { between, happens, pick, weighted } from './chance.ts'
+import { between, happens, pick, weighted } from './randomness.ts'
 import type { SimServer } from './server.ts'
 import type { Trouble } from './trouble.ts'
 import { memberOf } from './world.ts'

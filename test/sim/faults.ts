@@ -2,7 +2,7 @@
  * What goes wrong, and when, by seed. For a while anything may be broken at once; but no more servers are lost
  * for good than a cluster can do without, so that after the healing it has to come together.
  */
-import { between, happens, weighted } from './chance.ts'
+import { between, happens, weighted } from './randomness.ts'
 import { breakLease } from './faults-lease.ts'
 import { crash, overload, pause, stopOne, strikeDisk } from './faults-machines.ts'
 import { burst, changeWeather, hintFalsely, partition } from './faults-network.ts'

@@ -24,7 +24,7 @@ import type {
 import type { StateMachine } from '../../src/raft/state-machine.ts'
 import type { NamedWrites } from '../../src/rpc/sent-writes.ts'
 import type { SnapshotSink, SnapshotSource } from '../../src/raft/transport/transport.ts'
-import { between, happens, integer } from './chance.ts'
+import { between, happens, integer } from './randomness.ts'
 import { applyCommand, decodeCommand, type Outcome, type Row } from './commands.ts'
 import type { Life, Scheduler } from './scheduler.ts'
 
@@ -45,7 +45,7 @@ export type Durability = 'prefix' | 'all'
 export class MachineDisk {
   readonly durability: Durability
   durable: MachineState = emptyState()
-  /** Applied since; how much of it a crash keeps is a matter of chance, or all of it. */
+  /** Applied since; how much of it a crash keeps is random, or all of it. */
   unflushed: readonly Entry[] = []
   staged: Staged | null = null
   /** It is full, or read-only. */

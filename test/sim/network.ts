@@ -7,7 +7,7 @@
 import { MusterError } from '../../src/lib/errors.ts'
 import type { Random } from '../../src/lib/random.ts'
 import type { Message, ServerId } from '../../src/raft/core/message.ts'
-import { between, happens } from './chance.ts'
+import { between, happens } from './randomness.ts'
 import type { Life, Scheduler } from './scheduler.ts'
 import { describeMessage, type Trace } from './trace.ts'
 

@@ -2,7 +2,7 @@
 import type { Random } from '../../src/lib/random.ts'
 import type { RaftLimits, RaftTiming } from '../../src/raft/raft.ts'
 import type { DurableLogOptions } from '../../src/raft/storage/durable-log.ts'
-import { between, happens, integer, pick, spread, streamOf, weighted } from './chance.ts'
+import { between, happens, integer, pick, spread, streamOf, weighted } from './randomness.ts'
 import type { Durability } from './machine.ts'
 import type { Weather } from './network.ts'
 

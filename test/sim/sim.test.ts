@@ -3,7 +3,7 @@
  * `npm run sim -- --seed N --verbose` shows the whole run. SEEDS=A..B runs others.
  */
 import t, { type Test } from 'tap'
-import { seedRanges } from '../support/chance.ts'
+import { seedRanges } from '../support/randomness.ts'
 import { describeFailure, describeTally, runSeedsInJobs } from './report.ts'
 import { runSeed } from './run.ts'
 
@@ -34,7 +34,7 @@ async function everyRuleHolds(t: Test, first: number, last: number): Promise<voi
   t.comment(describeTally(tally, performance.now() - startMs))
   for (const failure of tally.failures) t.fail(describeFailure(failure, 30))
   t.equal(tally.runs, last - first + 1, 'every seed was run')
-  // Seeds that nobody has run are to find faults; how often each thing happens in them is chance.
+  // Seeds that nobody has run are to find faults; how often each thing happens in them is random.
   if (first !== 1) return
   // A world in which nothing goes wrong proves nothing.
   for (const what of [

@@ -13,7 +13,7 @@ import type {
   SnapshotSource,
   TransportHandlers,
 } from '../../src/raft/transport/transport.ts'
-import { between, happens } from './chance.ts'
+import { between, happens } from './randomness.ts'
 import { Interrupted, interrupted, type Endpoint, type Network } from './network.ts'
 import type { Life, Scheduler } from './scheduler.ts'
 

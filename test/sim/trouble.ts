@@ -1,6 +1,6 @@
-/** What every kind of fault needs: the world, chance, and a later that ends when the trouble does. */
+/** What every kind of fault needs: the world, randomness, and a later that ends when the trouble does. */
 import type { Random } from '../../src/lib/random.ts'
-import { spread, streamOf } from './chance.ts'
+import { spread, streamOf } from './randomness.ts'
 import type { SimServer } from './server.ts'
 import type { World } from './world.ts'
 

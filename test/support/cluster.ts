@@ -35,7 +35,7 @@ export type ClusterOptions = {
   /** Unless false, waits until each server has taken a write: not where access control would refuse it. */
   readonly writeFirst?: boolean
   readonly logLevel?: 'trace' | 'debug' | 'info' | 'warn' | 'error'
-  /** Of the faults' chance. */
+  /** Of the random faults. */
   readonly seed?: number
   /** The parent of the cluster's folder; the system's temporary folder unless said. */
   readonly parentFolder?: string

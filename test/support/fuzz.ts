@@ -1,6 +1,6 @@
-/** Seeded chance for hostile input: FUZZ_SEED repeats a run. One stream of draws for each test file, which is a process. */
+/** Seeded randomness for hostile input: FUZZ_SEED repeats a run. One stream of draws for each test file, which is a process. */
 import { randomInteger, seededRandom } from '../../src/lib/random.ts'
-import { seed } from './chance.ts'
+import { seed } from './randomness.ts'
 export const random = seededRandom(seed)
 
 /** From `low`, below `high`. */

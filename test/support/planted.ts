@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readArchive } from '../../src/domains/operator/archive.ts'
 
-/** Chance, so that no compression shortens it. */
+/** Random, so that no compression shortens it. */
 export function planted(what: string): string {
   return `${what}${randomBytes(24).toString('hex')}`
 }

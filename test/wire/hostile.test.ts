@@ -6,10 +6,10 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { encodeHello } from '../../src/wire/handshake.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
-import { seed } from '../support/chance.ts'
+import { seed } from '../support/randomness.ts'
 import { integer, noise, pick } from '../support/fuzz.ts'
 import { heapBytes } from '../support/heap.ts'
-import { inputsWanted } from './hostile/chance.ts'
+import { inputsWanted } from './hostile/randomness.ts'
 import {
   acknowledged,
   Attacker,

@@ -313,7 +313,7 @@ export class AllocationRunner {
   #take(given: AllocationInput): void {
     if (this.#isReleased) return
     const { clock, random } = this.#host
-    const at = { nowMs: clock.wallMs(), chance: random.next() }
+    const at = { nowMs: clock.wallMs(), random: random.next() }
     const { machine, effects } = stepAllocation(this.#machine, this.#plan, given, at)
     this.#machine = machine
     this.#changed()

@@ -139,7 +139,7 @@ export function isOver({ tasks }: AllocationMachine): boolean {
 
 /** It does not end, and has not ended. */
 export function canRunAgain(machine: AllocationMachine, plan: AllocationPlan): boolean {
-  return !new Steps(machine, plan, { nowMs: 0, chance: 0 }).isEnding && !isOver(machine)
+  return !new Steps(machine, plan, { nowMs: 0, random: 0 }).isEnding && !isOver(machine)
 }
 
 export function taskStates({ tasks }: AllocationMachine, plan: AllocationPlan): TaskState[] {

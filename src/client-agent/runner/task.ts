@@ -20,7 +20,7 @@ import {
   EventSeed,
 } from './task-events.ts'
 
-/** Of the delay before a restart, which chance makes longer by up to this share of it. */
+/** Of the delay before a restart, which is longer at random by up to this share of it. */
 const restartJitter = 0.25
 
 export type TaskRules = {
@@ -111,8 +111,8 @@ export type TaskInput =
 
 export type TaskEffect = 'start' | 'abortStart' | 'interrupt' | 'kill'
 
-/** `chance`: from 0 to 1. */
-export type At = { readonly nowMs: number; readonly chance: number }
+/** `random`: from 0 to 1. */
+export type At = { readonly nowMs: number; readonly random: number }
 
 export type TaskStep = { readonly machine: TaskMachine; readonly effects: readonly TaskEffect[] }
 
@@ -369,7 +369,7 @@ function interrupted(
 /** It ended by itself, did not start, or did not work. */
 function restartByPolicy(machine: TaskMachine, rules: TaskRules, at: At): TaskStep {
   const { attempts, intervalMs, delayMs, mode } = rules
-  const { nowMs, chance } = at
+  const { nowMs, random } = at
   if (attempts === 0 && mode === 'fail') {
     return failed(machine, 'Policy allows no restarts', at)
   }
@@ -377,7 +377,7 @@ function restartByPolicy(machine: TaskMachine, rules: TaskRules, at: At): TaskSt
   const isOver = interval === null || nowMs > interval.sinceMs + intervalMs
   const counted = isOver ? { sinceMs: nowMs, count: 1 } : { ...interval, count: interval.count + 1 }
   if (counted.count <= attempts) {
-    const waitMs = delayMs * (1 + restartJitter * chance)
+    const waitMs = delayMs * (1 + restartJitter * random)
     return { machine: waiting({ ...machine, interval: counted }, '', waitMs, at), effects: [] }
   }
   const spent = `Exceeded allowed attempts ${attempts} in interval ${seconds(intervalMs)}`

@@ -51,7 +51,7 @@ export function isSecretTaken(reader: Pick<Reader, 'get'>, hash: string): boolea
 
 /**
  * As `isTaken`, for a token that has a row of what it ends with: its accessor is looked for there, by key. An operator's token has no
- * such row; that it has the same accessor is left to chance, which has 122 bits. To look through an index makes each entry of
+ * such row; that it has the same accessor is as likely as to draw 122 random bits twice. To look through an index makes each entry of
  * the log wait for a turn of the event loop.
  */
 export function isIssuedTaken(

@@ -7,7 +7,7 @@ const hashes = new LruMap<string, string>(4_096)
 /** What is longer is no token of this cluster. */
 const keptLengthMax = 1_024
 
-/** As the state stores it. A secret is 256 bits of chance, so there is nothing that salt or slowness would protect. */
+/** As the state stores it. A secret is 256 random bits, so there is nothing that salt or slowness would protect. */
 export function hashOf(secret: string): string {
   const known = hashes.get(secret)
   if (known !== undefined) return known

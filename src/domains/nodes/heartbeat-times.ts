@@ -11,7 +11,7 @@ export type HeartbeatSettings = {
   readonly failoverMs: number
 }
 
-/** A node is told this, and up to as much again by chance. */
+/** A node is told this, and up to as much again at random. */
 export function ttlMsOf(settings: HeartbeatSettings, nodeCount: number): number {
   return Math.max(settings.ttlMsMin, Math.ceil((nodeCount * 1_000) / settings.perSecondMax))
 }

@@ -39,7 +39,7 @@ function reap(pool: Pool): void {
   }
 }
 
-/** Tries one failed member, with a chance of failed to living, so that the pool as a whole tries at a steady rate. */
+/** Tries one failed member, with a probability of failed to living, so that the pool as a whole tries at a steady rate. */
 function reconnect(pool: Pool): void {
   const { serf, swim } = pool
   const failed: Standing[] = []

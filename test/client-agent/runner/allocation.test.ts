@@ -81,7 +81,7 @@ class Together {
   #step(input: AllocationInput): this {
     const { machine, effects } = stepAllocation(this.machine, this.#plan, input, {
       nowMs: 1,
-      chance: 0,
+      random: 0,
     })
     this.machine = machine
     this.effects.push(...effects.map(({ task, type }) => `${type} ${task}`))

@@ -38,7 +38,7 @@ class Life {
 
   at(nowMs: number, ...inputs: readonly TaskInput[]): this {
     for (const input of inputs) {
-      const step = stepTask(this.machine, this.#rules, input, { nowMs, chance: 0 })
+      const step = stepTask(this.machine, this.#rules, input, { nowMs, random: 0 })
       this.machine = step.machine
       this.effects.push(...step.effects)
     }

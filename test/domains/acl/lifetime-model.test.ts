@@ -7,7 +7,7 @@ import {
   systemLifetimes,
   systemTtlMs,
 } from '../../../src/domains/acl/lifetime-model.ts'
-import { seed } from '../../support/chance.ts'
+import { seed } from '../../support/randomness.ts'
 
 const hour = 3_600_000
 const none = { ttlMs: 0, maxTtlMs: 0, explicitMaxTtlMs: 0, periodMs: 0 }

@@ -1,7 +1,7 @@
 /** Streams of events over the whole path of one server: where they begin, what they tell, and how they end. */
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
-import { seed } from '../../support/chance.ts'
+import { seed } from '../../support/randomness.ts'
 import { eventuallyTrue } from '../../support/eventually.ts'
 import { randomInteger, seededRandom } from '../../../src/lib/random.ts'
 import { serverOfOne, type ServerOfOne, type ServerOfOneOptions } from '../server-of-one.ts'
@@ -177,12 +177,12 @@ void t.test(
   async (t) => {
     t.comment(`seed ${seed}`)
     const random = seededRandom(seed)
-    const chance = (below: number) => randomInteger(random, 0, below)
+    const below = (limit: number) => randomInteger(random, 0, limit)
     const { server, open } = await start(t)
     const write = async (): Promise<void> => {
-      const key = `k/${chance(300)}`
-      if (chance(4) === 0) await server.ask('DELETE', `/v1/kv/${key}`)
-      else await server.ask('PUT', `/v1/kv/${key}`, `v${chance(1_000)}`)
+      const key = `k/${below(300)}`
+      if (below(4) === 0) await server.ask('DELETE', `/v1/kv/${key}`)
+      else await server.ask('PUT', `/v1/kv/${key}`, `v${below(1_000)}`)
     }
     for (let at = 0; at < 700; at += 1) {
       await server.ask('PUT', `/v1/kv/k/filler/${at}`, 'x')

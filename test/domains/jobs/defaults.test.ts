@@ -2,7 +2,7 @@
 import fc from '../../support/fast-check.ts'
 import t from 'tap'
 import { completed, jobWith, type Json } from './job-drafts.ts'
-import { amount, seed } from '../../support/chance.ts'
+import { amount, seed } from '../../support/randomness.ts'
 
 const second = 1e9
 const minute = 60 * second

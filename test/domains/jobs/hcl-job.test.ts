@@ -5,7 +5,7 @@ import t from 'tap'
 import { readJob } from '../../../src/domains/jobs/draft-model.ts'
 import { parseJobFile } from '../../../src/domains/jobs/hcl-job-model.ts'
 import { MusterError } from '../../../src/lib/errors.ts'
-import { amount, seed } from '../../support/chance.ts'
+import { amount, seed } from '../../support/randomness.ts'
 import { problemsOf } from './job-drafts.ts'
 
 const shop = await readFile(new URL('shop.nomad.hcl', import.meta.url), 'utf8')

@@ -15,7 +15,7 @@ import {
 } from '../../../src/fsm/restore.ts'
 import { keyOfRow } from '../../../src/fsm/table.ts'
 import { writeArchive } from '../../../src/domains/operator/archive.ts'
-import { amount, seed } from '../../support/chance.ts'
+import { amount, seed } from '../../support/randomness.ts'
 import { bytes as randomBytes, integer, pick } from '../../support/fuzz.ts'
 import { everyTableOptions, fillEveryTable, meetEveryTable } from '../every-table.ts'
 import { sweepRows, tables } from '../row-faults.ts'

@@ -112,7 +112,7 @@ void t.test('entries that do not fit are left out, a pool that does not is refus
   t.end()
 })
 
-void t.test('states are exchanged with one living member by chance, at the interval', (t) => {
+void t.test('states are exchanged with one living member at random, at the interval', (t) => {
   const lab = Lab.with(['a', 'b'])
   lab.hear(dead('b', 'x'))
   lab.pass(300_000, ['a'])

@@ -265,7 +265,7 @@ void t.test('those gone for a day are taken off the list, and then forgotten', (
   t.end()
 })
 
-void t.test('failed members are tried again, by chance and without ever giving up soon', (t) => {
+void t.test('failed members are tried again, at random and without ever giving up soon', (t) => {
   const lab = knowing('failed')
   lab.pass(600_000, ['b'])
   const tries = lab.exchanges.filter(({ to }) => to.port === addressOf('a').port).length

@@ -1,7 +1,7 @@
 /**
  * Members of a pool on a table, as a script moves them: each input is followed by all that it causes, and every packet,
  * exchange and event is told in order. Packets arrive at once, first in, first out; time passes from one deadline to
- * the next. Chance is drawn from a seed of each member's own, so a script has one conversation.
+ * the next. Random numbers come from a seed of each member's own, so a script has one conversation.
  */
 import { GossipCore } from '../../../src/gossip/core/core.ts'
 import { lanProfile } from '../../../src/gossip/core/profile.ts'

@@ -8,7 +8,7 @@ import type { Random } from '../../../src/lib/random.ts'
 import { emptySnapshot } from '../../../src/raft/storage/log-map.ts'
 import type { LogStore } from '../../../src/raft/storage/log-store.ts'
 import { SimDisk } from '../../sim/disk.ts'
-import { happens, integer, pick, streamOf } from '../../sim/chance.ts'
+import { happens, integer, pick, streamOf } from '../../sim/randomness.ts'
 import {
   append,
   configuration,
@@ -24,7 +24,7 @@ import {
 } from './harness.ts'
 import { after, emptyModel, judge, perform, snapshotAt, text, withBase } from './model.ts'
 import type { Model, Step } from './model.ts'
-import { seedRanges } from '../../support/chance.ts'
+import { seedRanges } from '../../support/randomness.ts'
 
 /** One disk through several lives, and what is known about it. */
 class Run {

@@ -6,7 +6,7 @@ import { successorOf } from '../../../src/raft/core/succession.ts'
 import { openDurableLog } from '../../../src/raft/storage/durable-log.ts'
 import type { RecoveredLog } from '../../../src/raft/storage/log-store.ts'
 import { readingDisk } from '../../../src/raft/storage/reading-disk.ts'
-import { streamOf } from '../../sim/chance.ts'
+import { streamOf } from '../../sim/randomness.ts'
 import { SimDisk } from '../../sim/disk.ts'
 import {
   append,

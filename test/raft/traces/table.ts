@@ -26,7 +26,7 @@ type Seat = {
   readonly disk: Persist[]
   stalled: boolean
   appliedIndex: number
-  /** What its next draw of chance gives. */
+  /** What its next random draw gives. */
   draw: number
 }
 

@@ -1,5 +1,5 @@
 /**
- * How hard tests with chance try, and where their chance comes from. The gate repeats one seed, so that it fails because of a
+ * How hard randomized tests try, and where their random numbers come from. The gate repeats one seed, so that it fails because of a
  * change and not because of the day; `npm run test:long` (TEST_LONG=1) draws a new one and does more. A test that uses it has the
  * seed in its name or its comments, and FUZZ_SEED repeats a run; `scripts/check/files.ts` lists the file. TEST_LONG_PERCENT has
  * the long part do less, where there is no time for all of it: the first so many of the same, but no fewer than the gate.

@@ -1,5 +1,5 @@
 /** Hostile input for the RPC port, and how much of it there is: FUZZ_PACKETS says how many inputs. */
-import { amount } from '../../support/chance.ts'
+import { amount } from '../../support/randomness.ts'
 import { pick } from '../../support/fuzz.ts'
 
 export const inputsWanted = amount('FUZZ_PACKETS', { gate: 2_000, long: 4_000 })

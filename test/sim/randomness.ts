@@ -35,7 +35,7 @@ export function pick<T>(random: Random, list: readonly T[]): T {
   return present(list[Math.floor(random.next() * list.length)], 'something to pick')
 }
 
-/** In an order of chance; the list itself stays as it is. */
+/** In a random order; the list itself stays as it is. */
 export function shuffled<T>(random: Random, list: readonly T[]): T[] {
   const result = [...list]
   for (let i = result.length - 1; i > 0; i -= 1) {
