@@ -58,7 +58,12 @@ export type ErrorReply = {
 
 /** Paths whose errors, and nothing else's, are JSON: clients of the secrets service parse them. */
 export function hasJsonErrors(path: string): boolean {
-  return path.startsWith('/v1/auth/') || path.startsWith('/v1/sys/')
+  return (
+    path.startsWith('/v1/auth/') ||
+    path.startsWith('/v1/sys/') ||
+    path === '/v1/auth' ||
+    path === '/v1/sys'
+  )
 }
 
 /** A defect's text stays inside: the caller gets the request's id, which the log has beside the text. */

@@ -47,9 +47,8 @@ function notServed({ reason, isVault }: OutOfScope): ApiReply {
   return { status: 501, type, text: body }
 }
 
-/** Clients of the secrets service know an empty list of errors, at `/v1/auth` and `/v1/sys` as below them. */
+/** Clients of the secrets service know an empty list of errors. */
 function notFound(path: string): ApiReply {
-  const below = `${path}/`
-  const { type, body } = errorBody(below, hasJsonErrors(below) ? '' : unknownPath)
+  const { type, body } = errorBody(path, hasJsonErrors(path) ? '' : unknownPath)
   return { status: 404, type, text: body }
 }

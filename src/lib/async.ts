@@ -2,7 +2,8 @@
  * Waiting with an end: for a time, for a promise, for an event.
  *
  * However a wait ends, its timer is cancelled and its listeners are removed before its promise settles. `write.ts` and
- * `blocking-read.ts` of `rpc` wait in their own way, for they run once per request and every closure counts there.
+ * `blocking-read.ts` of `rpc` and `raft/waiters.ts` wait in their own way, for they run once per request and every closure counts
+ * there.
  */
 import type { Clock, Timer } from './clock.ts'
 import { MusterError } from './errors.ts'

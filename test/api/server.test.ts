@@ -153,6 +153,13 @@ t.test('below the secrets service, errors are JSON', async (t) => {
   const wrong = await app.inject({ method: 'DELETE', url: '/v1/sys/fails/x' })
   t.equal(wrong.statusCode, 405)
   t.same(wrong.json(), { errors: [] })
+  for (const url of ['/v1/sys', '/v1/sys/', '/v1/auth', '/v1/auth/', '/v1/sys/nope']) {
+    const unknown = await app.inject(url)
+    t.equal(unknown.statusCode, 404, url)
+    t.same(unknown.json(), { errors: [] }, url)
+    t.equal(unknown.headers['cache-control'], 'no-store', url)
+  }
+  t.equal((await app.inject('/v1/author')).headers['content-type'], 'text/plain; charset=utf-8')
   const refused = await app.inject('/v1/sys/fails/permission_denied')
   t.equal(refused.statusCode, 403)
   t.same(refused.json(), { errors: ['permission denied'] }, 'whatever was wrong with the token')
