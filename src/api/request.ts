@@ -327,7 +327,7 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
     return this.#context.dispatcher.services.get
   }
 
-  async call<Args extends TSchema, Value>(
+  call<Args extends TSchema, Value>(
     method: LeaderMethod<Args, Value> | LocalMethod<Args, Value>,
     args: Static<Args>,
     options: PlaceOptions = {},
@@ -335,7 +335,12 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
     this.calledMethod = method.name
     this.#called = true
     const { dispatcher } = this.#context
-    return (await dispatcher.call(method, args, this.#caller(), this.#bounds(options))) as Value
+    try {
+      const called = dispatcher.call(method, args, this.#caller(), this.#bounds(options))
+      return called as Promise<Value>
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   async open<Args extends TSchema, Item>(
@@ -417,7 +422,7 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
   }
 
   #bounds({ at = null, node = null, timeoutMs }: PlaceOptions): CallOptions {
-    const bounds = { signal: this.#abort.signal, at, node, trace: this }
+    const bounds = { signal: this.#abort, at, node, trace: this }
     if (timeoutMs === undefined) return bounds
     return { ...bounds, deadlineMs: this.#context.clock.monotonicMs() + timeoutMs }
   }

@@ -51,3 +51,10 @@ export class LazyAbort implements Abortable {
     this.#controller?.abort()
   }
 }
+
+/** Either is handed down a call that may end without a look at it. */
+export type AbortSource = AbortSignal | LazyAbort
+
+export function signalOf(source: AbortSource): AbortSignal {
+  return source instanceof LazyAbort ? source.signal : source
+}

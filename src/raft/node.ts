@@ -9,7 +9,6 @@ import { MusterError, textOf } from '../lib/errors.ts'
 import { Applier } from './applier.ts'
 import { assertWanted, behindError, errorOf, stoppedError, type Signal } from './node-errors.ts'
 import { RaftCore } from './core/core.ts'
-import type { ProposeResult } from './core/leader.ts'
 import type { Configuration, LogIndex, Message, ServerId } from './core/message.ts'
 import type { Fetch, Ready } from './core/ready.ts'
 import type {
@@ -29,7 +28,7 @@ import { Suspension } from './suspension.ts'
 import { DeadlineWaiters, Proposals, type Applied } from './waiters.ts'
 import { LogWriter } from './writer.ts'
 
-type Give<Result> = (core: RaftCore, now: number) => Result
+type Give = (core: RaftCore, now: number) => void
 
 export class RaftNode implements Raft {
   readonly #options: RaftNodeOptions
@@ -159,11 +158,11 @@ export class RaftNode implements Raft {
   }
 
   propose(data: Uint8Array, options: ProposeOptions = {}): Promise<Applied> {
-    return this.#submit((core, now) => core.propose(data, now, options.term), options)
+    return this.#submit(data, options)
   }
 
   async changeMembership(change: MembershipChange): Promise<void> {
-    await this.#submit((core, now) => core.changeMembership(change, now))
+    await this.#submit(change, {})
   }
 
   isFresh(mode: ReadMode): boolean {
@@ -266,7 +265,7 @@ export class RaftNode implements Raft {
   }
 
   /** One input; the next turn takes all that came meanwhile. After a write of the own disk it comes at once: callers wait on it. */
-  #input(give: Give<void>, turn: 'now' | 'soon' = 'soon'): void {
+  #input(give: Give, turn: 'now' | 'soon' = 'soon'): void {
     const core = this.#running()
     if (core === null) return
     try {
@@ -383,12 +382,16 @@ export class RaftNode implements Raft {
     )
   }
 
-  #submit(give: Give<ProposeResult>, options: ProposeOptions = {}): Promise<Applied> {
+  #submit(what: Uint8Array | MembershipChange, options: ProposeOptions): Promise<Applied> {
     const core = this.#running()
     if (core === null) return Promise.reject(stoppedError())
+    const now = this.#now()
     let result
     try {
-      result = give(core, this.#now())
+      result =
+        what instanceof Uint8Array
+          ? core.propose(what, now, options.term)
+          : core.changeMembership(what, now)
     } catch (error) {
       // A broken invariant: nothing this core says can be trusted any more.
       this.#fail(error)

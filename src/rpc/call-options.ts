@@ -1,10 +1,10 @@
 /** What the caller of a method says besides its arguments, and what it is told of the call. */
-import type { Abortable } from '../lib/lazy-abort.ts'
+import type { Abortable, AbortSource } from '../lib/lazy-abort.ts'
 
 export type CallOptions = {
   /** Monotonic ms of the dispatcher's clock. */
   readonly deadlineMs?: number
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSource
   /** Of local methods and streams: which server runs it, by id, name or `leader`. Default: this one. */
   readonly at?: string | null
   /** The same: the client agent of this node runs it. */

@@ -50,15 +50,19 @@ export class Forwarder {
     this.#options = options
   }
 
-  /** Rejects with what the method rejected with, or `no_leader`, `unavailable`, `timeout`, `cancelled`. */
-  async run(call: ForwardedCall): Promise<unknown> {
+  /**
+   * Rejects with what the method rejected with, or `no_leader`, `unavailable`, `timeout`, `cancelled`. `failed`: how it ended here,
+   * where it was tried already.
+   */
+  async run(call: ForwardedCall, failed: unknown = null): Promise<unknown> {
     const { consensus, clock, noLeaderMs } = this.#options
     let pauseMs = retryPauseMs.first
     let giveUpMs: number | null = null
-    for (;;) {
+    for (let tries = 0; ; tries += 1) {
       let failure: unknown
       let asked: LeaderInfo | null = null
       try {
+        if (tries === 0 && failed !== null) throw failed
         // Not `return await` for nothing: a refusal must be caught here.
         if (consensus.isLeader()) return await call.here()
         asked = consensus.leader()

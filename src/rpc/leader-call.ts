@@ -1,43 +1,39 @@
-/** A call that the leader runs: one record for as long as it lasts. */
+/** A call that the leader runs: one record for as long as it lasts, and the context of the method where it runs here. */
+import type { AbortSource } from '../lib/lazy-abort.ts'
 import type { CallTrace } from './call-options.ts'
 import type { ForwardedCall } from './forward.ts'
+import { MethodContext, nobody } from './method-context.ts'
 import type { MethodRunner, MethodRunnerOptions } from './method-runner.ts'
 import type { AnyLeaderMethod, Caller } from './method.ts'
 import { replay } from './replay.ts'
 import type { AppliedParts } from './sent-writes.ts'
-import type { WriteOptions } from './write.ts'
 
-export class LeaderCall implements ForwardedCall {
+export type LeaderCallOptions = MethodRunnerOptions & { readonly runner: MethodRunner }
+
+export class LeaderCall extends MethodContext implements ForwardedCall {
   readonly args: unknown
-  readonly caller: Caller
   readonly deadlineMs: number
-  readonly signal: AbortSignal
   readonly trace: CallTrace | null
-  readonly #options: Omit<MethodRunnerOptions, 'writer'>
-  readonly #runner: MethodRunner
+  readonly #options: LeaderCallOptions
   readonly #method: AnyLeaderMethod
-  readonly #lingerMs: number
 
+  /** `lingerMs`: an entry of this server's own tells it for so long what became of it, also when another leads. */
   constructor(
-    options: Omit<MethodRunnerOptions, 'writer'>,
-    runner: MethodRunner,
+    options: LeaderCallOptions,
     method: AnyLeaderMethod,
     args: unknown,
     caller: Caller,
+    abort: AbortSource,
     deadlineMs: number,
-    signal: AbortSignal,
-    trace: CallTrace | null,
     lingerMs: number,
+    trace: CallTrace | null,
   ) {
+    super(options, options.writer, nobody, caller, abort, { deadlineMs, lingerMs })
     this.args = args
-    this.caller = caller
     this.deadlineMs = deadlineMs
-    this.signal = signal
     this.trace = trace
     this.#options = options
-    this.#runner = runner
     this.#method = method
-    this.#lingerMs = lingerMs
   }
 
   get method(): string {
@@ -49,10 +45,7 @@ export class LeaderCall implements ForwardedCall {
   }
 
   here(): Promise<unknown> {
-    // An entry of this server's own tells it later what became of it, also when another leads.
-    const write: WriteOptions = { lingerMs: this.#lingerMs }
-    const { args, caller, signal, deadlineMs } = this
-    return this.#runner.run(this.#method, args, caller, signal, deadlineMs, write)
+    return this.#options.runner.within(this, this.#method, this.args)
   }
 
   replay(parts: AppliedParts): Promise<unknown> {

@@ -1,5 +1,6 @@
 /** The dispatcher of a process without state, which runs its local methods and streams and nothing else. */
 import { MusterError } from '../lib/errors.ts'
+import { signalOf } from '../lib/lazy-abort.ts'
 import { admitLater } from './admission.ts'
 import { hasOneOf, type Authorizer } from './authorizer.ts'
 import type { CallOptions } from './call-options.ts'
@@ -68,7 +69,7 @@ export class LocalDispatcher implements Dispatcher {
     return this.#calls.run(method.name, caller, fromClient, async () => {
       if (method.kind === 'leader') throw onlyServers()
       here(options)
-      return this.#runner.run(method, args, caller, options.signal ?? never)
+      return this.#runner.run(method, args, caller, signalOf(options.signal ?? never))
     })
   }
 
@@ -80,7 +81,7 @@ export class LocalDispatcher implements Dispatcher {
   ): Promise<AsyncIterableIterator<unknown>> {
     return this.#calls.run(method.name, caller, fromClient, async () => {
       here(options)
-      return this.#streams.run(method, args, caller, options.signal ?? never)
+      return this.#streams.run(method, args, caller, signalOf(options.signal ?? never))
     })
   }
 

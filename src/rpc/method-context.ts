@@ -2,6 +2,7 @@
 import type { Given, Proposable, Reader } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../lib/errors.ts'
+import { signalOf, type AbortSource } from '../lib/lazy-abort.ts'
 import type { Logger } from '../lib/log.ts'
 import { caughtUp } from './admission.ts'
 import { maySeeSome, type Permissions } from './authorizer.ts'
@@ -33,6 +34,11 @@ export type StreamContextOptions = MethodContextOptions & {
   readonly consensus: Pick<Consensus, 'readBarrier'> | null
 }
 
+/** Of what proposes nothing. */
+export const noWrite: WriteOptions = { deadlineMs: 0 }
+/** Until it is known what the caller may do. */
+export const nobody: Permissions = { may: () => false }
+
 /** Of a process without state. */
 export function onlyServers(): MusterError {
   return new MusterError('not_implemented', 'a client agent has no state: servers are asked for it')
@@ -41,15 +47,14 @@ export function onlyServers(): MusterError {
 /** What a method is handed while it runs. Views it opened are closed behind it. */
 export class MethodContext implements LeaderContext, LocalContext {
   readonly caller: Caller
-  readonly signal: AbortSignal
   readonly clock: Clock
   readonly log: Logger
   readonly #state: ReadableState | null
   readonly #services: Services
   readonly #writer: Proposer
-  readonly #permissions: Permissions
-  readonly #deadlineMs: number
+  readonly #abort: AbortSource
   readonly #write: WriteOptions
+  #permissions: Permissions
   #views: RecordingView[] | null = null
   #proposed = false
 
@@ -58,20 +63,27 @@ export class MethodContext implements LeaderContext, LocalContext {
     writer: Proposer,
     permissions: Permissions,
     caller: Caller,
-    signal: AbortSignal,
-    deadlineMs: number,
-    write: WriteOptions = {},
+    abort: AbortSource,
+    write: WriteOptions,
   ) {
     this.caller = caller
-    this.signal = signal
     this.clock = options.clock
     this.log = options.log
     this.#state = options.state
     this.#services = options.services
     this.#writer = writer
     this.#permissions = permissions
-    this.#deadlineMs = deadlineMs
+    this.#abort = abort
     this.#write = write
+  }
+
+  /** From now on. */
+  grant(permissions: Permissions): void {
+    this.#permissions = permissions
+  }
+
+  get signal(): AbortSignal {
+    return signalOf(this.#abort)
   }
 
   get accessor(): string | null {
@@ -108,7 +120,7 @@ export class MethodContext implements LeaderContext, LocalContext {
   ): Promise<Proposed<Outcome>> {
     // What was read before a write is over by then; kept open, every write would make the store keep old rows.
     this.close()
-    const proposed = await this.#writer.propose({ type, args }, this.#deadlineMs, this.#write)
+    const proposed = await this.#writer.propose({ type, args }, this.#write)
     this.#proposed = true
     // See `typedPropose`.
     return proposed as Proposed<Outcome>
@@ -144,7 +156,7 @@ export class StreamMethodContext extends MethodContext implements StreamContext 
     guard: StreamGuard,
     { caller, signal }: Pick<LocalContext, 'caller' | 'signal'>,
   ) {
-    super(options, writer, guard, caller, signal, 0)
+    super(options, writer, guard, caller, signal, noWrite)
     this.#guard = guard
     this.#consensus = options.consensus
   }

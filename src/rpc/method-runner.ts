@@ -1,7 +1,8 @@
 /** Runs a method in this process: its arguments checked, the caller's rights, the context it sees, and its views closed behind it. */
+import type { AbortSource } from '../lib/lazy-abort.ts'
 import type { Authorizer, Permissions } from './authorizer.ts'
 import type { AgentIdentity } from './agent-identity.ts'
-import { MethodContext, type MethodContextOptions } from './method-context.ts'
+import { MethodContext, nobody, noWrite, type MethodContextOptions } from './method-context.ts'
 import type {
   AnyAgentMethod,
   AnyLeaderMethod,
@@ -31,23 +32,30 @@ export class MethodRunner {
     this.#options = options
   }
 
-  /** `deadlineMs`: monotonic, for what it proposes; a local method proposes nothing. */
-  async run(
+  run(
     method: AnyLeaderMethod | AnyLocalMethod,
     args: unknown,
     from: Caller,
-    signal: AbortSignal,
-    deadlineMs = 0,
-    write?: WriteOptions,
+    abort: AbortSource,
+    write: WriteOptions = noWrite,
+  ): Promise<unknown> {
+    const ignoresToken = method.kind === 'local' && method.ignoresToken === true
+    const caller = ignoresToken ? withoutToken(from) : from
+    return this.within(this.#context(nobody, caller, abort, write), method, args)
+  }
+
+  /** The same in a context that was made for the call: for the first time, or again where it did nothing. */
+  async within(
+    context: MethodContext,
+    method: AnyLeaderMethod | AnyLocalMethod,
+    args: unknown,
   ): Promise<unknown> {
     method.check(args)
     const { authorizer, services } = this.#options
-    const ignoresToken = method.kind === 'local' && method.ignoresToken === true
-    const caller = ignoresToken ? withoutToken(from) : from
-    const resolved = authorizer.resolve(caller)
+    const resolved = authorizer.resolve(context.caller)
     const permissions = resolved instanceof Promise ? await resolved : resolved
     mustMay(permissions, method.requires(args as never, services.get), method.missing)
-    const context = this.#context(permissions, caller, signal, deadlineMs, write)
+    context.grant(permissions)
     try {
       return await method.run(context, args as never)
     } catch (error) {
@@ -65,7 +73,7 @@ export class MethodRunner {
     deadlineMs: number,
   ): Promise<unknown> {
     method.check(args)
-    const context = this.#context(ofServer, caller, signal, deadlineMs)
+    const context = this.#context(ofServer, caller, signal, { deadlineMs })
     try {
       return await method.run(context, args as never)
     } catch (error) {
@@ -83,7 +91,7 @@ export class MethodRunner {
     signal: AbortSignal,
   ): Promise<unknown> {
     method.check(args)
-    const context = this.#context(ofServer, caller, signal, 0)
+    const context = this.#context(ofServer, caller, signal, noWrite)
     try {
       return await method.run(context, args as never, agent)
     } finally {
@@ -94,11 +102,10 @@ export class MethodRunner {
   #context(
     permissions: Permissions,
     caller: Caller,
-    signal: AbortSignal,
-    deadlineMs: number,
-    write?: WriteOptions,
+    abort: AbortSource,
+    write: WriteOptions,
   ): MethodContext {
     const { writer } = this.#options
-    return new MethodContext(this.#options, writer, permissions, caller, signal, deadlineMs, write)
+    return new MethodContext(this.#options, writer, permissions, caller, abort, write)
   }
 }

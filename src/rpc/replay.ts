@@ -35,7 +35,7 @@ export async function replay(
     // The leader allowed the write. What is shown of its outcome is decided here.
     may: (requirement: Requirement) => !proposer.begun || (own?.may(requirement) ?? false),
   }
-  const context = new MethodContext(options, proposer, permissions, caller, signal, Infinity)
+  const context = new MethodContext(options, proposer, permissions, caller, signal, {})
   let answer
   try {
     answer = await method.run(context, args as never)

@@ -7,6 +7,7 @@
 import type { Static, TSchema } from 'typebox'
 import type { Timer } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
+import { signalOf } from '../lib/lazy-abort.ts'
 import { admitLater } from './admission.ts'
 import { checkedItems } from './agent-answers.ts'
 import { agentCalls, agentLink, clusterServers, type AgentLink } from './agents.ts'
@@ -18,7 +19,7 @@ import type { CallOptions, QueryOptions } from './call-options.ts'
 import { AskedQuery, Calls, fromClient, fromServer } from './calls.ts'
 import type { Contact, Dispatcher } from './dispatch.ts'
 import { Forwarder } from './forward.ts'
-import { LeaderCall } from './leader-call.ts'
+import { LeaderCall, type LeaderCallOptions } from './leader-call.ts'
 import type { CallHandler, CallRequest } from './link.ts'
 import { MethodRunner } from './method-runner.ts'
 import type {
@@ -57,6 +58,7 @@ export class ServerDispatcher implements Dispatcher {
   readonly #calls: Calls
   readonly #reader: QueryReader
   readonly #runner: MethodRunner
+  readonly #leading: LeaderCallOptions
   readonly #streams: OpenStreams
   readonly #forwarder: Forwarder
   readonly #placement: Placement
@@ -77,6 +79,7 @@ export class ServerDispatcher implements Dispatcher {
     this.#reader = new QueryReader({ consensus, state, authorizer, services, clock, ...waiting })
     const here = { ...options, writer: new Writer({ consensus, encode, clock }) }
     this.#runner = new MethodRunner(here)
+    this.#leading = { ...here, runner: this.#runner }
     this.#streams = new OpenStreams({ ...here, streamsMax })
     this.#forwarder = new Forwarder({ consensus, link, sent, clock, noLeaderMs })
     this.#placement = new Placement({ consensus, servers: options.servers, clock, noLeaderMs })
@@ -113,31 +116,45 @@ export class ServerDispatcher implements Dispatcher {
     return this.#reader.run(call)
   }
 
-  async call(
+  call(
     method: AnyLeaderMethod | AnyLocalMethod,
     args: unknown,
     caller: Caller,
     options: CallOptions = {},
   ): Promise<unknown> {
+    if (method.kind === 'leader') return this.#callLeader(method, args, caller, options)
+    const run = () => this.#callLocal(method, args, caller, options)
+    return this.#calls.run(method.name, caller, fromClient, run)
+  }
+
+  /** All writes come through here: no object, closure or promise is made that one of them can do without. */
+  async #callLeader(
+    method: AnyLeaderMethod,
+    args: unknown,
+    caller: Caller,
+    options: CallOptions,
+  ): Promise<unknown> {
+    const { consensus } = this.#options
+    const { callMs, noLeaderMs } = this.#limits
     const startMs = this.#calls.begin()
     let failure: unknown = null
     try {
-      if (method.kind === 'local') return await this.#callLocal(method, args, caller, options)
-      const { deadlineMs = startMs + this.#limits.callMs, signal = never, trace = null } = options
-      const call = new LeaderCall(
-        this.#options,
-        this.#runner,
-        method,
-        args,
-        caller,
-        deadlineMs,
-        signal,
-        trace,
-        this.#limits.noLeaderMs,
-      )
-      const result = await this.#forwarder.run(call)
-      if (!this.#options.consensus.isLeader()) this.#prepareToLead(method, args)
-      if (method.endsTokens === true) await this.#seen(deadlineMs, signal)
+      const { deadlineMs = startMs + callMs, signal = never, trace = null } = options
+      const here = this.#leading
+      const lingerMs = noLeaderMs
+      const call = new LeaderCall(here, method, args, caller, signal, deadlineMs, lingerMs, trace)
+      let result: unknown
+      if (consensus.isLeader()) {
+        try {
+          result = await call.here()
+        } catch (error) {
+          result = await this.#forwarder.run(call, error)
+        }
+      } else {
+        result = await this.#forwarder.run(call)
+        if (!consensus.isLeader()) this.#prepareToLead(method, args)
+      }
+      if (method.endsTokens === true) await this.#seen(deadlineMs, call.signal)
       return result
     } catch (error) {
       failure = error ?? new Error('a method failed with nothing')
@@ -154,7 +171,8 @@ export class ServerDispatcher implements Dispatcher {
     options: CallOptions = {},
   ): Promise<AsyncIterableIterator<unknown>> {
     return this.#calls.run(method.name, caller, fromClient, async () => {
-      const { deadlineMs = this.#latestMs(), signal = never, node = null } = options
+      const { deadlineMs = this.#latestMs(), node = null } = options
+      const signal = signalOf(options.signal ?? never)
       const target = await this.#targetOf(options, deadlineMs, signal)
       if (target === null && node === null) return this.#streams.run(method, args, caller, signal)
       const request = this.#requestOf(method.name, args, caller, deadlineMs, node)
@@ -208,10 +226,12 @@ export class ServerDispatcher implements Dispatcher {
         `${method.name} is a ${method.kind} and is not forwarded as a call`,
       )
     }
-    return this.#calls.run(method.name, caller, fromServer, async () => {
-      if (method.kind === 'local') return this.#runner.run(method, args, caller, signal)
+    const startMs = this.#calls.begin()
+    let failure: unknown = null
+    try {
+      if (method.kind === 'local') return await this.#runner.run(method, args, caller, signal)
       const timeoutMs = Math.min(Math.max(0, request.timeoutMs), this.#limits.forwardedMsMax)
-      const deadlineMs = this.#options.clock.monotonicMs() + timeoutMs
+      const deadlineMs = startMs + timeoutMs
       if (method.kind === 'leader' || method.at === 'leader') {
         const settling = this.#forwarder.settled(deadlineMs, signal)
         if (settling !== null) await settling
@@ -220,11 +240,16 @@ export class ServerDispatcher implements Dispatcher {
         }
       }
       if (method.kind === 'peer') {
-        return this.#runner.forPeer(method, args, caller, signal, deadlineMs)
+        return await this.#runner.forPeer(method, args, caller, signal, deadlineMs)
       }
-      const { write = {} } = request
-      return this.#runner.run(method, args, caller, signal, deadlineMs, write)
-    })
+      const write = { deadlineMs, ...request.write }
+      return await this.#runner.run(method, args, caller, signal, write)
+    } catch (error) {
+      failure = error ?? new Error('a method failed with nothing')
+      throw error
+    } finally {
+      this.#calls.end(method.name, caller, fromServer, startMs, failure)
+    }
   }
 
   /** The receiving side of an uplink: what an agent asks runs here. */
@@ -368,7 +393,8 @@ export class ServerDispatcher implements Dispatcher {
     caller: Caller,
     options: CallOptions,
   ): Promise<unknown> {
-    const { deadlineMs = this.#latestMs(), signal = never, node = null, trace } = options
+    const { deadlineMs = this.#latestMs(), node = null, trace } = options
+    const signal = signalOf(options.signal ?? never)
     const target = await this.#targetOf(options, deadlineMs, signal)
     if (target === null && node === null) return this.#runner.run(method, args, caller, signal)
     const request = this.#requestOf(method.name, args, caller, deadlineMs, node)

@@ -11,8 +11,8 @@ export type WriterOptions = {
   readonly clock: Clock
 }
 
-/** How a method's commands are proposed. */
-export type WriteOptions = Pick<ProposeOptions, 'term' | 'lingerMs'> & {
+/** How a method's commands are proposed, all of them. */
+export type WriteOptions = ProposeOptions & {
   /** Of the write, see `sent-writes.ts`; absent: none. */
   readonly name?: string | null
 }
@@ -31,7 +31,7 @@ export function typedPropose(propose: (command: Command) => Promise<Proposed>): 
 }
 
 export interface Proposer {
-  propose(command: Command, deadlineMs: number, options?: WriteOptions): Promise<Proposed>
+  propose(command: Command, options: WriteOptions): Promise<Proposed>
 }
 
 export class Writer implements Proposer {
@@ -45,15 +45,12 @@ export class Writer implements Proposer {
    * Resolves once the command is applied here. Rejects with `not_leader` or `overloaded` (it took no effect), or with
    * `outcome_unknown`: also when the deadline (monotonic ms) passes, for the entry may still be committed.
    */
-  propose(
-    command: Command,
-    deadlineMs: number,
-    { name = null, term, lingerMs }: WriteOptions = {},
-  ): Promise<Proposed> {
+  propose(command: Command, options: WriteOptions): Promise<Proposed> {
     const { consensus, encode, clock } = this.#options
+    const { deadlineMs = Infinity, name = null } = options
     if (deadlineMs <= clock.monotonicMs()) {
       return Promise.reject(new MusterError('timeout', 'deadline exceeded before the write began'))
     }
-    return consensus.propose(encode(command, name), { deadlineMs, term, lingerMs })
+    return consensus.propose(encode(command, name), options)
   }
 }

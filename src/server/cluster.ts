@@ -141,7 +141,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const encode: Cluster['encode'] = (command, name) => machine.encodeCommand(command, name)
   const writer = new Writer({ consensus, encode, clock })
   const propose = typedPropose((command) =>
-    writer.propose(command, clock.monotonicMs() + dutyWriteMs),
+    writer.propose(command, { deadlineMs: clock.monotonicMs() + dutyWriteMs }),
   )
   const clusterVersion = () => machine.commandVersion
   const rpcAddress = hostPort(config.advertiseAddr, stack.rpcPort)

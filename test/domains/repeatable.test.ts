@@ -147,7 +147,7 @@ void t.test('repeatable methods answer again as they did', async (t) => {
       },
     }
     const permissions = { may: () => true }
-    const context = new MethodContext(options, proposer, permissions, caller, signal, Infinity)
+    const context = new MethodContext(options, proposer, permissions, caller, signal, {})
     const first = await ended(() => method.run(context, args))
     context.close()
     const { appliedIndex } = machine
