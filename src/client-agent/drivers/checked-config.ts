@@ -10,7 +10,14 @@ export type ConfigRule<Schema extends TObject> = {
   readonly wrong: string
 }
 
-/** Throws `invalid_argument`, which never says a value: it may be secret. */
+/** A driver cannot do what a task's `config` says, whatever the machine is like. The text never says a value: it may be secret. */
+export class ConfigFault extends MusterError {
+  constructor(text: string, code: 'invalid_argument' | 'not_implemented' = 'invalid_argument') {
+    super(code, text)
+  }
+}
+
+/** Throws `ConfigFault`. */
 export function checkedConfig<Schema extends TObject>(
   { driver, schema, wrong }: ConfigRule<Schema>,
   config: Readonly<Record<string, unknown>>,
@@ -20,5 +27,5 @@ export function checkedConfig<Schema extends TObject>(
   const strange = Object.keys(config).find((name) => !known.includes(name))
   const text =
     strange === undefined ? wrong : `${driver} knows no ${strange}; it takes ${known.join(', ')}`
-  throw new MusterError('invalid_argument', text)
+  throw new ConfigFault(text)
 }

@@ -6,7 +6,7 @@ import { delay } from '../../lib/async.ts'
 import { timerMsMax, type Clock, type Timer } from '../../lib/clock.ts'
 import { parseDurationMs } from '../../lib/duration.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { checkedConfig } from './checked-config.ts'
+import { checkedConfig, ConfigFault } from './checked-config.ts'
 import {
   ownHandle,
   type Driver,
@@ -130,7 +130,7 @@ function msOf(name: string, duration: string | number | undefined): number {
   if (duration === undefined) return 0
   const ms = typeof duration === 'number' ? duration / 1e6 : parseDurationMs(duration)
   if (ms === undefined || ms < 0) {
-    throw new MusterError('invalid_argument', `${name} must be a duration such as "10s"`)
+    throw new ConfigFault(`${name} must be a duration such as "10s"`)
   }
   return ms
 }

@@ -6,6 +6,7 @@
  */
 import type { Task } from '../../domains/jobs/task-model.ts'
 import { codeOf, MusterError, textOf } from '../../lib/errors.ts'
+import { ConfigFault } from '../drivers/checked-config.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/log.ts'
 import type { Random } from '../../lib/random.ts'
@@ -310,7 +311,9 @@ export class TaskProcesses {
         ? 'Failed Artifact Download'
         : error instanceof SetupFailure
           ? 'Setup Failure'
-          : 'Driver Failure'
+          : error instanceof ConfigFault
+            ? 'Failed Validation'
+            : 'Driver Failure'
     const event: EventSeed = { type, text: textOf(error) }
     const canRetry =
       error instanceof ArtifactFailure ? error.canRetry : codeOf(error) === 'unavailable'

@@ -218,7 +218,7 @@ function shownEvent({ type, timeNs, message, displayMessage, details }: TaskEven
     StartDelay: numberOf(byName.get('start_delay')),
     TaskSignal: byName.get('task_signal') ?? '',
     TaskSignalReason: byName.get('task_signal_reason') ?? '',
-    ValidationError: '',
+    ValidationError: textOf('Failed Validation'),
     VaultError: '',
   }
 }

@@ -82,22 +82,6 @@ t.test('a task is started again by its policy, in the same allocation', async (t
   t.match(tasks[0]?.events.at(-1), { type: 'Not Restarting' })
 })
 
-t.test('what a task needs and is not there is named', async (t) => {
-  const { folder, servers } = await setting(t)
-  await startedRunner(t, servers, { folder, drivers: ['mock_driver'] })
-  const mounts = { ...mock({})[0], VolumeMounts: [{ Volume: 'v', Destination: '/x' }] }
-  const failures = [
-    { id: servers.place(1, 'batch', [mounts]), text: /mounts no volumes/ },
-    { id: servers.place(2, 'batch', shell('true')), text: /no driver "raw_exec"/ },
-    { id: servers.place(3, 'batch', [{ ...mock({})[0], Name: '..' }]), text: /may not be called/ },
-  ]
-  for (const { id, text } of failures) {
-    const { tasks } = await servers.becomes(id, 'failed')
-    const event = tasks[0]?.events.find(({ type }) => type === 'Setup Failure')
-    t.match(event?.displayMessage, text)
-  }
-})
-
 t.test('work that no server knows of any more is stopped', async (t) => {
   const { folder, servers } = await setting(t)
   await startedRunner(t, servers, { folder })

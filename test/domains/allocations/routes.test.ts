@@ -76,6 +76,7 @@ void t.test('fields of an event have what its details or its message say', async
     [['Driver Failure', 'no image', []], { DriverError: 'no image', SetupError: '' }],
     [['Driver', 'pulling', []], { DriverMessage: 'pulling' }],
     [['Failed Artifact Download', 'a 404', []], { DownloadError: 'a 404' }],
+    [['Failed Validation', 'no command', []], { ValidationError: 'no command', DriverError: '' }],
     [['Setup Failure', 'no user', []], { SetupError: 'no user', DriverError: '' }],
     [['Restart Signaled', 'asked', []], { RestartReason: 'asked' }],
     [
@@ -88,12 +89,19 @@ void t.test('fields of an event have what its details or its message say', async
     return { type, timeNs: '1', message, displayMessage: message, details }
   })
   const times = { startedMs: nowMs, finishedMs: null, lastRestartMs: null }
-  const state = { task: 'main', state: 'running', failed: false, restarts: 0, ...times, events }
+  const state = { state: 'running', failed: false, restarts: 0, ...times }
+  // A state has at most ten events.
+  const tasks = [
+    { task: 'main', ...state, events: events.slice(0, 10) },
+    { task: 'side', ...state, events: events.slice(10) },
+  ]
   const words = { clientStatus: 'running', clientDescription: '', health: null }
-  const report = { id: second, tasks: [state], ...words }
+  const report = { id: second, tasks, ...words }
   await here.apply('allocations.reported', { reports: [{ node, report }], nowMs })
   const shown = told.map(([, expected]) => expected)
-  t.match((await get(`/v1/allocation/${second}`)).json, { TaskStates: { main: { Events: shown } } })
+  t.match((await get(`/v1/allocation/${second}`)).json, {
+    TaskStates: { main: { Events: shown.slice(0, 10) }, side: { Events: shown.slice(10) } },
+  })
 })
 
 void t.test('lists: all, of a job, of an evaluation, of a node', async (t) => {

@@ -2,7 +2,7 @@
 import { Type, type Static, type TSchema } from 'typebox'
 import { Check } from 'typebox/schema'
 import { parseDurationMs } from '../../../lib/duration.ts'
-import { MusterError } from '../../../lib/errors.ts'
+import { ConfigFault } from '../checked-config.ts'
 
 const listMax = 256
 const pullMs = { default: 5 * 60_000, max: 86_400_000 } as const
@@ -106,7 +106,7 @@ const members = {
 const Config = Type.Object(members, closed)
 export type Config = Static<typeof Config>
 
-/** Throws `invalid_argument` that names the member and what it may be. */
+/** Throws `ConfigFault` that names the member and what it may be. */
 export function configOf(config: Readonly<Record<string, unknown>>): Config {
   const known: Readonly<Record<string, TSchema & { description?: string }>> = members
   for (const [name, value] of Object.entries(config)) {
@@ -151,6 +151,6 @@ function isList<Value>(value: Value | readonly Value[]): value is readonly Value
   return Array.isArray(value)
 }
 
-export function wrong(text: string): MusterError {
-  return new MusterError('invalid_argument', text)
+export function wrong(text: string): ConfigFault {
+  return new ConfigFault(text)
 }

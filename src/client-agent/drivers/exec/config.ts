@@ -1,8 +1,7 @@
 /** What a job may say to the driver `exec`. */
 import { Type } from 'typebox'
-import { MusterError } from '../../../lib/errors.ts'
 import { capabilityName } from '../capability-name.ts'
-import { checkedConfig } from '../checked-config.ts'
+import { checkedConfig, ConfigFault } from '../checked-config.ts'
 
 /**
  * Those of a task that leave its walls as they are. With another one, as `chown` or `dac_override`, a task could make files that are
@@ -36,13 +35,13 @@ export type ExecConfig = {
   readonly sharesIpc: boolean
 }
 
-/** Throws `invalid_argument`, and `not_implemented` for what would be no wall. */
+/** Throws `ConfigFault`, `not_implemented` for what would be no wall. */
 export function configOf(config: Readonly<Record<string, unknown>>): ExecConfig {
   const { command, args = [], cap_add = [], cap_drop = [], ...modes } = checkedConfig(rule, config)
   if (modes.pid_mode === 'host') {
     const text =
       'exec has no pid_mode "host": by the processes of others a task would reach their folders'
-    throw new MusterError('not_implemented', text)
+    throw new ConfigFault(text, 'not_implemented')
   }
   return {
     command,
@@ -59,7 +58,7 @@ function capabilitiesOf(added: readonly string[], dropped: readonly string[]): r
   const strange = [...names].find((name) => !capabilities.some((known) => known === name))
   if (strange !== undefined) {
     const text = `exec adds no capability ${strange}; cap_add takes ${capabilities.join(', ')}`
-    throw new MusterError('invalid_argument', text)
+    throw new ConfigFault(text)
   }
   return [...names].filter((name) => !without.has(name) && !without.has('all')).sort()
 }
