@@ -3,11 +3,13 @@ import t from 'tap'
 import { serverOfThree } from '../support/server-of-three.ts'
 
 void t.test('a write goes through a follower, and readers at all servers see it', async (t) => {
-  const { clients, follower, leader } = await serverOfThree(t)
+  const servers = await serverOfThree(t)
+  const leader = servers.http(await servers.waitForLeader())
+  const follower = servers.http(await servers.follower())
   const put = await follower.request('PUT', '/v1/kv/a', { body: 'one' })
   t.equal(put.body.toString(), 'true')
-  for (const client of clients) {
-    const { body } = await client.request('GET', '/v1/kv/a?raw&consistent')
+  for (const at of servers.all) {
+    const { body } = await servers.http(at).request('GET', '/v1/kv/a?raw&consistent')
     t.equal(body.toString(), 'one')
   }
 

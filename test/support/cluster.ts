@@ -8,14 +8,15 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { checkReplies } from './check-replies.ts'
 import { endTasks } from './end-tasks.ts'
 import { eventually, type Patience } from './eventually.ts'
 import { freePorts } from './free-ports.ts'
 import { startGuard } from './guard.ts'
-import { HttpClient, replyCheck } from './http-client.ts'
+import { HttpClient } from './http-client.ts'
 import { Network } from './network.ts'
 import { ServerProcess, type ServerPorts, type ServerSpec } from './server-process.ts'
-import { Variables } from './variables.ts'
+import { Servers } from './servers.ts'
 
 export type ClusterOptions = {
   /** 3 unless said. */
@@ -56,12 +57,10 @@ export type ClusterOptions = {
 export const steadyLeadership = { election_timeout: '2s' } as const
 
 const portsPerServer = 4
-/** Several elections at the longest timeout a test sets, on a machine that is busy with others. */
-const leaderTimeoutMs = 60_000
 const logLinesShown = 60
 const logLinesSearched = 5_000
 
-export class Cluster {
+export class Cluster extends Servers {
   readonly folder: string
   readonly servers: ServerProcess[]
   readonly #network: Network | null
@@ -78,6 +77,7 @@ export class Cluster {
     guard: ChildProcess,
     ca: string | undefined,
   ) {
+    super()
     this.folder = folder
     this.#ca = ca
     this.#prefix = prefix
@@ -172,38 +172,13 @@ export class Cluster {
       for (const [at, server] of servers.entries()) await options.prepare?.(server, at)
       for (const server of servers) await server.start()
       await cluster.waitForLeader()
-      if (options.writeFirst !== false) await cluster.#waitUntilReady()
+      if (options.writeFirst !== false) await cluster.waitUntilReady()
       return cluster
     } catch (error) {
       const logs = await cluster.logs()
       await cluster.stop()
       throw new Error(`the cluster did not start\n${logs}`, { cause: error })
     }
-  }
-
-  /** Leaves one variable per server under `ready/`. */
-  async #waitUntilReady(): Promise<void> {
-    for (const at of this.all) {
-      await eventually(`server ${at} takes writes`, async () => {
-        const outcome = await this.variables(at).put(`ready/${at}`, 'yes')
-        return outcome.type === 'ok' ? true : undefined
-      })
-    }
-    for (const at of this.all) {
-      await eventually(`server ${at} shares the keys`, async () => {
-        const outcome = await this.variables(at).read('ready/0')
-        return outcome.type === 'ok' && outcome.seen.value === 'yes' ? true : undefined
-      })
-    }
-  }
-
-  get size(): number {
-    return this.servers.length
-  }
-
-  /** Server numbers, for loops. */
-  get all(): readonly number[] {
-    return this.servers.map((_, at) => at)
   }
 
   server(at: number): ServerProcess {
@@ -216,10 +191,6 @@ export class Cluster {
     const client = this.#clients[at]
     if (client === undefined) throw new RangeError(`no server ${at}`)
     return client
-  }
-
-  variables(at: number, timeoutMs?: number): Variables {
-    return new Variables(this.http(at), timeoutMs)
   }
 
   /** Faults between servers; only with `proxies`. */
@@ -275,45 +246,6 @@ export class Cluster {
     await this.server(at).wipe()
   }
 
-  /** The server that most servers call their leader, or null. Ask when no partition divides opinions. */
-  async leader(): Promise<number | null> {
-    const named = await Promise.all(this.all.map((at) => this.leaderAsSeenBy(at)))
-    const found = this.all.find((at) => named.filter((name) => name === at).length * 2 > this.size)
-    return found ?? null
-  }
-
-  /** The leader that server `at` follows or is; null if it knows none or does not answer. */
-  async leaderAsSeenBy(at: number): Promise<number | null> {
-    if (!this.server(at).running) return null
-    const address = await this.http(at)
-      .json('GET', '/v1/status/leader?stale', { timeoutMs: 1_000 })
-      .catch(() => null)
-    const found = this.servers.findIndex(({ spec }) => address === `127.0.0.1:${spec.ports.rpc}`)
-    return found < 0 ? null : found
-  }
-
-  /** Waits until all running servers agree on a leader, which is not `except`. */
-  async waitForLeader(options: { except?: number; timeoutMs?: number } = {}): Promise<number> {
-    const { except, timeoutMs = leaderTimeoutMs } = options
-    return eventually(
-      'all running servers agree on a leader',
-      async () => {
-        const running = this.all.filter((at) => this.server(at).running && at !== except)
-        const named = await Promise.all(running.map((at) => this.leaderAsSeenBy(at)))
-        const [first] = named
-        if (first === null || first === undefined || first === except) return undefined
-        return named.every((name) => name === first) ? first : undefined
-      },
-      { timeoutMs, everyMs: 50 },
-    )
-  }
-
-  /** A server that is not the leader. */
-  async follower(): Promise<number> {
-    const leader = await this.waitForLeader()
-    return (leader + 1) % this.size
-  }
-
   /** Waits until server `at` has a line like this in its log. */
   async logged(at: number, pattern: RegExp, patience: Patience = {}): Promise<void> {
     await eventually(
@@ -347,19 +279,13 @@ export class Cluster {
 
 /** A cluster for one test: stopped with it, its logs shown when it fails. */
 export async function startCluster(t: Test, options: ClusterOptions = {}): Promise<Cluster> {
-  await checkReplies()
+  await checkReplies(t)
   const cluster = await Cluster.start(options)
   t.teardown(async () => {
     if (!t.passing()) t.comment(await cluster.logs())
     await cluster.stop()
   })
   return cluster
-}
-
-/** Not in programs that measure clusters: they need not load the routes. */
-async function checkReplies(): Promise<void> {
-  const { everyReply } = await import('./every-reply.ts')
-  replyCheck.faultOf = (request, reply) => everyReply.faultOf(request, reply)
 }
 
 /**

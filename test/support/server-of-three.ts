@@ -6,87 +6,151 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { systemClock } from '../../src/lib/clock.ts'
+import { systemClock, type Clock } from '../../src/lib/clock.ts'
 import { systemRandom } from '../../src/lib/random.ts'
 import { loadConfig } from '../../src/process/config.ts'
 import { createLog } from '../../src/process/logging.ts'
 import { startServer } from '../../src/server/server.ts'
-import { eventually } from './eventually.ts'
+import { checkReplies } from './check-replies.ts'
+import type { ClusterOptions } from './cluster.ts'
 import { freePorts } from './free-ports.ts'
 import { HttpClient } from './http-client.ts'
+import type { ServerPorts } from './server-process.ts'
+import { Servers, type ServerSeen } from './servers.ts'
 
-const size = 3
+/** As for real processes; `config` may have any key beside those that make the servers one cluster. */
+export type ServerOfThreeOptions = Pick<
+  ClusterOptions,
+  'servers' | 'gossip' | 'prefix' | 'config' | 'server' | 'raft' | 'writeFirst'
+>
 
-export type ServerOfThree = {
-  /** One for each server. */
-  readonly clients: readonly HttpClient[]
-  /** Clients of the server that leads, and of one that follows. */
-  readonly leader: HttpClient
-  readonly follower: HttpClient
+const portsPerServer = 4
+const logLinesShown = 200
+
+export class ServerOfThree extends Servers {
+  readonly servers: readonly ServerSeen[]
+  readonly #clients: readonly HttpClient[]
+
+  constructor(servers: readonly ServerSeen[]) {
+    super()
+    this.servers = servers
+    this.#clients = servers.map(({ spec }) => new HttpClient(spec.ports.http))
+  }
+
+  server(at: number): ServerSeen {
+    return known(this.servers, at)
+  }
+
+  http(at: number): HttpClient {
+    return known(this.#clients, at)
+  }
+
+  close(): void {
+    for (const client of this.#clients) client.close()
+  }
 }
 
-/** `config`: beside what each server needs to be one of three. Resolves once they have a leader; ended with the test. */
+function known<T>(list: readonly T[], at: number): T {
+  const found = list[at]
+  if (found === undefined) throw new RangeError(`no server ${at}`)
+  return found
+}
+
+/** Resolves once every server takes writes; stopped with the test, their log shown when it fails. */
 export async function serverOfThree(
   t: Test,
-  config: Readonly<Record<string, unknown>> = {},
+  options: ServerOfThreeOptions = {},
 ): Promise<ServerOfThree> {
+  const { servers: size = 3, gossip = false, prefix = 's', config = {} } = options
+  await checkReplies(t)
   const folder = await mkdtemp(join(tmpdir(), 'muster-three-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
-  const ports = await freePorts(3 * size)
-  const rpcPorts = ports.slice(0, size)
-  const peers = rpcPorts.map((port, at) => `s${at + 1}=127.0.0.1:${port}`)
-  const clients: HttpClient[] = []
-  let log = ''
-  for (const [at, rpc] of rpcPorts.entries()) {
-    const name = `s${at + 1}`
-    const [http = 0, ops = 0] = ports.slice(size + 2 * at)
-    const path = join(folder, `${name}.json`)
-    const whole = {
-      name,
-      data_dir: join(folder, name),
-      bind_addr: '127.0.0.1',
-      ports: { http, rpc, ops },
-      server: { enabled: true, bootstrap_expect: size, peers },
-      ...config,
-    }
-    await mkdir(join(folder, name))
-    await writeFile(path, JSON.stringify(whole))
-    const read = await loadConfig([path])
-    const { logger, tap } = createLog({
-      name,
-      level: 'info',
-      json: false,
-      sink: { write: (text) => void (log += text) },
-      wallMs: () => systemClock.wallMs(),
-      soon: (run) => void setImmediate(run),
-    })
-    const server = await startServer(read, {
-      logger,
-      logTap: tap,
-      origin: { version: '0.0.0', dev: false, files: [path] },
-      clock: systemClock,
-      random: systemRandom,
-      onFatal: (error) => {
-        throw error
-      },
-      reload: () => Promise.resolve(),
-    })
-    const client = new HttpClient(http)
-    clients.push(client)
-    t.teardown(async () => {
-      client.close()
-      await server.stop()
-      if (!t.passing()) t.comment(log)
-    })
+  const servers = await Promise.all(
+    Array.from({ length: size }, async (_, at) => {
+      return { spec: { name: `${prefix}${at + 1}`, ports: await serverPorts() }, running: true }
+    }),
+  )
+  const block = {
+    enabled: true,
+    bootstrap_expect: size,
+    ...(gossip
+      ? { retry_join: [`127.0.0.1:${servers[0]?.spec.ports.gossip}`] }
+      : { peers: servers.map(({ spec }) => `${spec.name}=127.0.0.1:${spec.ports.rpc}`) }),
+    raft: options.raft ?? {},
+    ...options.server,
   }
-  const led = await eventually('a leader that all know', async () => {
-    const seen = await Promise.all(
-      clients.map((client) => client.json('GET', '/v1/status/leader').catch(() => '')),
-    )
-    return seen[0] !== '' && seen.every((one) => one === seen[0]) ? String(seen[0]) : undefined
+  const clock = new ClockToEnd()
+  const log: string[] = []
+  const stops: (() => Promise<void>)[] = []
+  const three = new ServerOfThree(servers)
+  t.teardown(async () => {
+    three.close()
+    clock.hurry()
+    await Promise.all(stops.map((stop) => stop()))
+    if (!t.passing()) t.comment(log.join('').split('\n').slice(-logLinesShown).join('\n'))
   })
-  const at = rpcPorts.findIndex((port) => led.endsWith(`:${port}`))
-  const [leader, follower] = [clients[at], clients[(at + 1) % size]]
-  if (leader === undefined || follower === undefined) throw new Error(`${led} is none of them`)
-  return { clients, leader, follower }
+  for (const { spec } of servers) {
+    const path = join(folder, `${spec.name}.json`)
+    const whole = { data_dir: join(folder, spec.name), bind_addr: '127.0.0.1', ...config }
+    await mkdir(whole.data_dir)
+    await writeFile(path, JSON.stringify({ ...whole, ...spec, server: block }))
+    stops.push(await startHere(path, { name: spec.name, clock, log }))
+  }
+  await three.waitForLeader()
+  if (options.writeFirst !== false) await three.waitUntilReady()
+  return three
+}
+
+type Here = { readonly name: string; readonly clock: Clock; readonly log: string[] }
+
+/** Resolves with what stops it. */
+async function startHere(path: string, { name, clock, log }: Here): Promise<() => Promise<void>> {
+  const { logger, tap } = createLog({
+    name,
+    level: 'info',
+    json: false,
+    sink: { write: (text) => void log.push(text) },
+    wallMs: () => systemClock.wallMs(),
+    soon: (run) => void setImmediate(run),
+  })
+  const server = await startServer(await loadConfig([path]), {
+    logger,
+    logTap: tap,
+    origin: { version: '0.0.0', dev: false, files: [path] },
+    clock,
+    random: systemRandom,
+    onFatal: (error) => {
+      throw error
+    },
+    reload: () => Promise.resolve(),
+  })
+  return () => server.stop()
+}
+
+/** Real time until the end, which would be mostly a leader's wait for a successor that stops as well. */
+class ClockToEnd implements Clock {
+  #sinceMs = Infinity
+  readonly #factor = 20
+
+  hurry(): void {
+    this.#sinceMs = systemClock.monotonicMs()
+  }
+
+  monotonicMs(): number {
+    const nowMs = systemClock.monotonicMs()
+    return nowMs + Math.max(0, nowMs - this.#sinceMs) * (this.#factor - 1)
+  }
+
+  wallMs(): number {
+    return systemClock.wallMs()
+  }
+
+  setTimer(delayMs: number, run: () => void) {
+    return systemClock.setTimer(this.#sinceMs === Infinity ? delayMs : delayMs / this.#factor, run)
+  }
+}
+
+async function serverPorts(): Promise<ServerPorts> {
+  const [http = 0, rpc = 0, gossip = 0, ops = 0] = await freePorts(portsPerServer)
+  return { http, rpc, gossip, ops }
 }
