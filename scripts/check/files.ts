@@ -83,6 +83,7 @@ const longest = [
   'test/sim/sim.test.ts',
   'test/gossip/node.test.ts',
   'test/gossip/name-vote.test.ts',
+  'test/domains/sessions/restored-locks.test.ts',
   'test/domains/catalog/duties.test.ts',
   'test/api/fuzz-routes.test.ts',
   'test/wire/hostile.test.ts',

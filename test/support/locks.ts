@@ -1,18 +1,18 @@
 /** Sessions, locks and fenced writes of a cluster under faults: asked of one server after another until one answers. */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Cluster } from './cluster.ts'
+import type { Servers } from './servers.ts'
 import type { Reply } from './http-client.ts'
 
 const attemptMs = 2_000
 const pauseMs = 50
 
 export class Locks {
-  readonly #cluster: Cluster
+  readonly #cluster: Servers
   readonly #signal: AbortSignal
   #at: number
 
   /** `at`: the server that is asked first. Once `signal` fires, nothing is tried again. */
-  constructor(cluster: Cluster, at: number, signal: AbortSignal) {
+  constructor(cluster: Servers, at: number, signal: AbortSignal) {
     this.#cluster = cluster
     this.#at = at
     this.#signal = signal

@@ -113,7 +113,8 @@ async function startHere(path: string, { name, clock, log }: Here): Promise<() =
     wallMs: () => systemClock.wallMs(),
     soon: (run) => void setImmediate(run),
   })
-  const server = await startServer(await loadConfig([path]), {
+  const read = () => loadConfig([path])
+  const server = await startServer(await read(), {
     logger,
     logTap: tap,
     origin: { version: '0.0.0', dev: false, files: [path] },
@@ -122,7 +123,7 @@ async function startHere(path: string, { name, clock, log }: Here): Promise<() =
     onFatal: (error) => {
       throw error
     },
-    reload: () => Promise.resolve(),
+    reload: () => server.reload(read),
   })
   return () => server.stop()
 }

@@ -2,6 +2,7 @@
 import type { Test } from 'tap'
 import { startCluster, type Cluster, type ClusterOptions } from './cluster.ts'
 import { eventually } from './eventually.ts'
+import type { Servers } from './servers.ts'
 
 export type Answered = { readonly status: number; readonly body: string }
 
@@ -12,12 +13,12 @@ export type Auth = {
   readonly lease_duration: number
 }
 
-export class TokenCluster {
-  readonly cluster: Cluster
+export class TokenCluster<C extends Servers = Cluster> {
+  readonly cluster: C
   /** A management token. */
   readonly root: string
 
-  constructor(cluster: Cluster, root: string) {
+  constructor(cluster: C, root: string) {
     this.cluster = cluster
     this.root = root
   }
@@ -55,13 +56,17 @@ export function authOf(body: string): Auth {
 /** Its first token is the management token. */
 export async function startTokenCluster(t: Test, options: ClusterOptions): Promise<TokenCluster> {
   const config = { acl: { enabled: true }, ...options.config }
-  const cluster = await startCluster(t, { ...options, config, writeFirst: false })
+  return withFirstToken(await startCluster(t, { ...options, config, writeFirst: false }))
+}
+
+/** Of servers with access control, and no token yet. */
+export async function withFirstToken<C extends Servers>(cluster: C): Promise<TokenCluster<C>> {
   const made = await settled(cluster, await cluster.follower(), null, 'PUT /v1/acl/bootstrap')
   return new TokenCluster(cluster, (JSON.parse(made) as { readonly SecretID: string }).SecretID)
 }
 
 async function ask(
-  cluster: Cluster,
+  cluster: Servers,
   at: number,
   token: string | null,
   of: string,
@@ -76,7 +81,7 @@ async function ask(
 }
 
 async function settled(
-  cluster: Cluster,
+  cluster: Servers,
   at: number,
   token: string | null,
   of: string,

@@ -6,13 +6,13 @@ import t from 'tap'
 import { alerts } from '../../scripts/monitoring/alerts.ts'
 import { boardQueries } from '../../scripts/monitoring/board.ts'
 import { ask } from '../support/ask.ts'
-import { startCluster } from '../support/cluster.ts'
+import { serverOfThree } from '../support/server-of-three.ts'
 import { eventually } from '../support/eventually.ts'
 
 void t.test('a snapshot of the schedule restores what it saved', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'muster-snapshots-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
-  const cluster = await startCluster(t, {
+  const cluster = await serverOfThree(t, {
     gossip: true,
     server: { snapshot_schedule: '1h', snapshot_retain: 2, snapshot_folder: folder },
   })

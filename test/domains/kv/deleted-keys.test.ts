@@ -1,10 +1,11 @@
 /** Thousands of keys made and deleted below a prefix with one key: nothing is left that a read of the prefix could look at. */
 import { Readable } from 'node:stream'
 import t from 'tap'
-import { verifyArchive } from '../../src/cli/verbs/snapshot/archive-file.ts'
-import { amount } from '../support/randomness.ts'
-import { startCluster, type Cluster } from '../support/cluster.ts'
-import { eventuallyTrue } from '../support/eventually.ts'
+import { verifyArchive } from '../../../src/cli/verbs/snapshot/archive-file.ts'
+import { amount } from '../../support/randomness.ts'
+import { serverOfThree } from '../../support/server-of-three.ts'
+import type { Servers } from '../../support/servers.ts'
+import { eventuallyTrue } from '../../support/eventually.ts'
 
 const keys = amount('DELETED_KEYS', { gate: 12_000, long: 25_000 })
 const operationsMax = 64
@@ -13,14 +14,14 @@ const atOnce = 8
 /** Rows that come and go by themselves: servers' checks, keys of the cluster. */
 const othersMax = 20
 
-async function rowsOf(cluster: Cluster, at: number): Promise<number> {
+async function rowsOf(cluster: Servers, at: number): Promise<number> {
   const reply = await cluster.http(at).request('GET', '/v1/operator/snapshot')
   if (reply.status !== 200) throw new Error(`GET of the snapshot: ${reply.status}`)
   return (await verifyArchive(Readable.from([reply.body]))).rows
 }
 
 /** Each key made and deleted, by transactions whose keys are next to one another. */
-async function makeAndDelete(cluster: Cluster, at: number): Promise<number> {
+async function makeAndDelete(cluster: Servers, at: number): Promise<number> {
   const http = cluster.http(at)
   const value = Buffer.alloc(24, 'v').toString('base64')
   let next = 0
@@ -47,7 +48,7 @@ async function makeAndDelete(cluster: Cluster, at: number): Promise<number> {
 }
 
 void t.test('deletions leave no rows behind, and the prefix still tells of them', async (t) => {
-  const cluster = await startCluster(t)
+  const cluster = await serverOfThree(t)
   const leader = await cluster.waitForLeader()
   const read = async (at: number) => {
     const reply = await cluster.http(at).request('GET', '/v1/kv/made/?recurse')

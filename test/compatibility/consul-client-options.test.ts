@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import Consul from 'consul'
 import t, { type Test } from 'tap'
-import { startCluster } from '../support/cluster.ts'
+import { serverOfThree } from '../support/server-of-three.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 
 /** The package's types lack some of the options that its code and documentation have. */
@@ -37,7 +37,7 @@ async function walk(t: Test, client: object, rows: readonly Row[]): Promise<void
 const reads = [{ dc: 'dc1' }, { stale: true }, { consistent: true }, { timeout: '10s' }] as const
 
 void t.test('each option of the client package does what it says', async (t) => {
-  const cluster = await startCluster(t, { servers: 1, gossip: true, prefix: 'Node' })
+  const cluster = await serverOfThree(t, { servers: 1, gossip: true, prefix: 'Node' })
   const consul = new Consul({ host: '127.0.0.1', port: cluster.server(0).spec.ports.http })
   await eventuallyTrue('the server is a node', async () => {
     return ((await consul.catalog.node.list()) as unknown[]).length === 1

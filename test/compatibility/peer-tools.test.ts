@@ -3,7 +3,8 @@
  * force-leave, list-peers, agent-info, monitor and what belongs to them, the session service's as far as they are served.
  */
 import t from 'tap'
-import { startCluster, steadyLeadership } from '../support/cluster.ts'
+import { steadyLeadership } from '../support/cluster.ts'
+import { serverOfThree } from '../support/server-of-three.ts'
 import { misfits, type GoType } from '../support/go-shapes.ts'
 
 const versions = {
@@ -236,7 +237,7 @@ const reads: readonly (readonly [command: string, path: string, type: GoType])[]
 ]
 
 t.test("what the peers' tools read has the types they decode", async (t) => {
-  const cluster = await startCluster(t, { gossip: true, raft: steadyLeadership })
+  const cluster = await serverOfThree(t, { gossip: true, raft: steadyLeadership })
   const leader = await cluster.waitForLeader()
   const follower = (leader + 1) % cluster.size
   for (const at of [leader, follower]) {

@@ -8,7 +8,8 @@ import t, { type Test } from 'tap'
 import { eventually, eventuallyTrue } from '../support/eventually.ts'
 import { HttpClient } from '../support/http-client.ts'
 import { metricsOf } from '../support/server-numbers.ts'
-import { startTokenCluster, type TokenCluster } from '../support/token-cluster.ts'
+import { serverOfThree, type ServerOfThree } from '../support/server-of-three.ts'
+import { withFirstToken, type TokenCluster } from '../support/token-cluster.ts'
 
 const limits = { event_streams_max: 16, blocking_queries_max: 32 }
 /** Half for one token or address, a sixteenth for operators alone. */
@@ -52,7 +53,7 @@ async function counted(
 }
 
 type Scene = {
-  readonly tokens: TokenCluster
+  readonly tokens: TokenCluster<ServerOfThree>
   readonly at: number
   readonly port: number
   readonly ops: number
@@ -61,7 +62,9 @@ type Scene = {
 }
 
 async function scene(t: Test): Promise<Scene> {
-  const tokens = await startTokenCluster(t, { config: { limits } })
+  const tokens = await withFirstToken(
+    await serverOfThree(t, { config: { acl: { enabled: true }, limits }, writeFirst: false }),
+  )
   const at = await tokens.cluster.waitForLeader()
   const rules = 'key_prefix "open/" { policy = "read" }'
   for (const name of ['anonymous', 'reader']) {

@@ -1,11 +1,13 @@
 /** Tokens of the token endpoints over three servers: uses count exactly, batch tokens are opened by all, a renewed token lives on. */
 import t from 'tap'
-import { startCluster, type Cluster, steadyLeadership } from '../support/cluster.ts'
-import { eventually } from '../support/eventually.ts'
+import { steadyLeadership } from '../../support/cluster.ts'
+import { serverOfThree } from '../../support/server-of-three.ts'
+import type { Servers } from '../../support/servers.ts'
+import { eventually } from '../../support/eventually.ts'
 
 type Auth = { readonly client_token: string; readonly accessor: string }
 
-async function ask(cluster: Cluster, at: number, token: string | null, of: string, body?: object) {
+async function ask(cluster: Servers, at: number, token: string | null, of: string, body?: object) {
   const [method = '', path = ''] = of.split(' ')
   const reply = await cluster.http(at).request(method, path, {
     ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -15,7 +17,7 @@ async function ask(cluster: Cluster, at: number, token: string | null, of: strin
 }
 
 /** Answered, tried again while there is no leader or no key. */
-function settled(cluster: Cluster, at: number, token: string | null, of: string, body?: object) {
+function settled(cluster: Servers, at: number, token: string | null, of: string, body?: object) {
   return eventually(of, async () => {
     const answer = await ask(cluster, at, token, of, body)
     if (answer.status >= 500) return undefined
@@ -24,13 +26,13 @@ function settled(cluster: Cluster, at: number, token: string | null, of: string,
   })
 }
 
-async function make(cluster: Cluster, at: number, root: string, body: object): Promise<Auth> {
+async function make(cluster: Servers, at: number, root: string, body: object): Promise<Auth> {
   const text = await settled(cluster, at, root, 'POST /v1/auth/token/create', body)
   return (JSON.parse(text) as { readonly auth: Auth }).auth
 }
 
 void t.test('uses count once over all servers, whichever is asked', async (t) => {
-  const cluster = await startCluster(t, {
+  const cluster = await serverOfThree(t, {
     config: { acl: { enabled: true } },
     raft: steadyLeadership,
     writeFirst: false,

@@ -1,26 +1,27 @@
 /** Sessions and locks over restores of a running cluster: they end in their time, and no former holder writes. */
 import t from 'tap'
-import { commandVersion } from '../../src/fsm/codec.ts'
-import { startCluster, type Cluster } from '../support/cluster.ts'
-import { eventually, eventuallyTrue } from '../support/eventually.ts'
-import { Locks } from '../support/locks.ts'
-import { lead } from '../support/members.ts'
+import { commandVersion } from '../../../src/fsm/codec.ts'
+import { serverOfThree } from '../../support/server-of-three.ts'
+import type { Servers } from '../../support/servers.ts'
+import { eventually, eventuallyTrue } from '../../support/eventually.ts'
+import { Locks } from '../../support/locks.ts'
+import { lead } from '../../support/members.ts'
 
 const ttlMs = 10_000
 /** What a busy machine may take to look. */
 const slackMs = 5_000
 const fields = { TTL: '10s', NodeChecks: [], LockDelay: '1ms' }
 
-async function save(cluster: Cluster, at: number): Promise<Buffer> {
+async function save(cluster: Servers, at: number): Promise<Buffer> {
   return (await cluster.http(at).request('GET', '/v1/operator/snapshot')).body
 }
 
-async function restore(cluster: Cluster, at: number, body: Buffer): Promise<void> {
+async function restore(cluster: Servers, at: number, body: Buffer): Promise<void> {
   const reply = await cluster.http(at).request('PUT', '/v1/operator/snapshot', { body })
   if (reply.status !== 200) throw new Error(reply.body.toString())
 }
 
-async function upToDate(cluster: Cluster): Promise<void> {
+async function upToDate(cluster: Servers): Promise<void> {
   await eventuallyTrue('all servers run at this command version', async () => {
     for (const at of cluster.all) {
       const self = (await cluster.http(at).json('GET', '/v1/agent/self')) as {
@@ -33,7 +34,7 @@ async function upToDate(cluster: Cluster): Promise<void> {
 }
 
 void t.test('a restored session ends, and a holder of before is fenced off', async (t) => {
-  const cluster = await startCluster(t)
+  const cluster = await serverOfThree(t)
   const over = new AbortController()
   t.teardown(() => over.abort())
   const locks = cluster.all.map((at) => new Locks(cluster, at, over.signal))
@@ -77,7 +78,7 @@ void t.test('a restored session ends, and a holder of before is fenced off', asy
   t.equal(await termOf(cluster, leader), term, 'the leader is the same')
 })
 
-async function termOf(cluster: Cluster, at: number): Promise<string> {
+async function termOf(cluster: Servers, at: number): Promise<string> {
   const self = (await cluster.http(at).json('GET', '/v1/agent/self')) as {
     readonly stats: { readonly raft: { readonly term: string } }
   }

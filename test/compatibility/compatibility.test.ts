@@ -3,15 +3,15 @@
  * replayed against a running server. The verdicts are what came back; `npm run compatibility` writes them anew.
  */
 import t, { type Test } from 'tap'
-import { consulRows } from '../compatibility/consul-rows.ts'
-import { NpmConsul } from '../compatibility/npm-consul-run.ts'
-import { npmRows } from '../compatibility/npm-consul-rows.ts'
-import { nomadRows } from '../compatibility/nomad-rows.ts'
-import { programRows, pythonConsulRows } from '../compatibility/program-rows.ts'
-import { Replay, type Outcome } from '../compatibility/replay.ts'
-import { gossipKey, type Row } from '../compatibility/rows.ts'
-import { vaultRows } from '../compatibility/vault-rows.ts'
-import { startCluster } from '../support/cluster.ts'
+import { consulRows } from './consul-rows.ts'
+import { NpmConsul } from './npm-consul-run.ts'
+import { npmRows } from './npm-consul-rows.ts'
+import { nomadRows } from './nomad-rows.ts'
+import { programRows, pythonConsulRows } from './program-rows.ts'
+import { Replay, type Outcome } from './replay.ts'
+import { gossipKey, type Row } from './rows.ts'
+import { vaultRows } from './vault-rows.ts'
+import { serverOfThree } from '../support/server-of-three.ts'
 import { documentTable } from '../support/document-table.ts'
 import { eventually, eventuallyTrue } from '../support/eventually.ts'
 
@@ -35,7 +35,7 @@ const tools: readonly (readonly [
 ]
 
 t.test('the document says what a server answers', async (t) => {
-  const cluster = await startCluster(t, {
+  const cluster = await serverOfThree(t, {
     servers: 1,
     gossip: true,
     server: { encrypt: primary },
@@ -85,7 +85,7 @@ async function written(
   await documentTable(t, {
     document,
     name,
-    writtenBy: 'test/cluster/compatibility.test.ts',
+    writtenBy: 'test/compatibility/compatibility.test.ts',
     rows: [
       ['command', 'verdict', 'what to know'],
       ...outcomes.map(([row, { verdict, note }]) => [`\`${row.name}\``, verdict, note]),
