@@ -80,6 +80,7 @@ const longest = [
   'test/cluster/made-anew.test.ts',
   'test/cluster/lost-quorum.test.ts',
   'test/cluster/snapshot-restore.test.ts',
+  'test/cluster/warm.test.ts',
   'test/sim/sim.test.ts',
   'test/gossip/node.test.ts',
   'test/gossip/name-vote.test.ts',

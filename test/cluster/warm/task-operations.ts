@@ -1,19 +1,16 @@
 /** What is done with tasks by hand, on real processes: through the leader, a follower, the agent that runs them and another one. */
-import t from 'tap'
-import { run } from '../cli/terminal.ts'
-import { startClientAgent, type ClientAgent } from '../support/client-agent.ts'
-import { startCluster } from '../support/cluster.ts'
-import { eventually, eventuallyTrue } from '../support/eventually.ts'
-
-t.setTimeout(180_000)
+import type { Test } from 'tap'
+import { run } from '../../cli/terminal.ts'
+import { eventually, eventuallyTrue } from '../../support/eventually.ts'
+import type { WarmCluster } from '../../support/warm-cluster.ts'
 
 type Shown = { readonly ID: string; readonly NodeName: string; readonly ClientStatus: string }
 
 const script = 'trap "echo hup" HUP; echo started; while :; do sleep 0.1; done'
 
 const job = {
-  ID: 'web',
-  Name: 'web',
+  ID: 'handled',
+  Name: 'handled',
   Type: 'service',
   Datacenters: ['dc1'],
   TaskGroups: [
@@ -41,22 +38,13 @@ const job = {
   ],
 }
 
-t.test('tasks are looked at and handled through every agent', async (t) => {
-  const cluster = await startCluster(t, { gossip: true })
-  const config = { plugin: { raw_exec: { config: { enabled: true } } } }
-  const agents: ClientAgent[] = []
-  for (const name of ['c1', 'c2']) {
-    agents.push(await startClientAgent(t, cluster, { name, config }))
-  }
+export async function handlesTasks(t: Test, { cluster, agents }: WarmCluster): Promise<void> {
   const http = cluster.http(0)
-  await eventuallyTrue('both nodes are ready', async () => {
-    const nodes = (await http.json('GET', '/v1/nodes')) as readonly { Status: string }[]
-    return nodes.filter(({ Status }) => Status === 'ready').length === 2
-  })
+  t.teardown(() => http.request('DELETE', `/v1/job/${job.ID}?purge=true`))
   const { status } = await http.request('PUT', '/v1/jobs', { body: JSON.stringify({ Job: job }) })
   t.equal(status, 200)
   const { ID: id } = await eventually('it runs', async () => {
-    const rows = (await http.json('GET', '/v1/job/web/allocations')) as readonly Shown[]
+    const rows = (await http.json('GET', '/v1/job/handled/allocations')) as readonly Shown[]
     return rows.find(({ ClientStatus }) => ClientStatus === 'running')
   })
   const ways = [...cluster.servers, ...agents.map((agent) => agent.process)].map(
@@ -116,4 +104,4 @@ t.test('tasks are looked at and handled through every agent', async (t) => {
     err: /no program/,
   })
   t.match(await muster(follower, 'restart', id, 'other'), { code: 1, err: /unknown task name/ })
-})
+}

@@ -3,32 +3,25 @@
  * client that only says so is taken for what it is.
  */
 import { networkInterfaces } from 'node:os'
-import t from 'tap'
-import { headersOfAgent } from '../../src/api/passed-on.ts'
-import { auditLines } from '../support/audit-lines.ts'
-import { startClientAgent } from '../support/client-agent.ts'
-import { startCluster } from '../support/cluster.ts'
-import { eventuallyTrue } from '../support/eventually.ts'
-import { HttpClient } from '../support/http-client.ts'
+import type { Test } from 'tap'
+import { headersOfAgent } from '../../../src/api/passed-on.ts'
+import { auditLines } from '../../support/audit-lines.ts'
+import { startClientAgent } from '../../support/client-agent.ts'
+import { eventuallyTrue } from '../../support/eventually.ts'
+import { HttpClient } from '../../support/http-client.ts'
+import type { WarmTokens } from '../../support/warm-cluster.ts'
 
-const root = 'the-first-SECRET.0123456789abcdef0123456789'
+const name = 'passes-on'
 /** An address of this machine that others could have: an agent says nothing of clients on its loopback. */
 const inside = Object.values(networkInterfaces())
   .flatMap((addresses) => addresses ?? [])
   .find(({ family, internal }) => family === 'IPv4' && !internal)?.address
 const outside = '127.0.0.3'
 
-const skip = inside === undefined && 'this machine has no address but its loopback'
+export const noAddress = inside === undefined && 'this machine has no address but its loopback'
 
-t.test('a token with networks is good for clients of an agent there', { skip }, async (t) => {
+export async function addressesCount(t: Test, { cluster, root }: WarmTokens): Promise<void> {
   if (inside === undefined) return
-  const acl = { enabled: true }
-  const cluster = await startCluster(t, {
-    servers: 1,
-    gossip: true,
-    config: { acl: { ...acl, bootstrap_token: root }, audit: { enabled: true } },
-    writeFirst: false,
-  })
   const server = cluster.http(0)
   const asRoot = async (method: string, path: string, body: unknown) => {
     const headers = { 'x-service-token': root }
@@ -36,16 +29,12 @@ t.test('a token with networks is good for clients of an agent there', { skip }, 
     t.ok(reply.status < 300, `${method} ${path}: ${reply.status} ${reply.body.toString()}`)
     return JSON.parse(reply.body.toString() || 'null') as unknown
   }
-  await eventuallyTrue('the first token is there', async () => {
-    const headers = { 'x-service-token': root }
-    return (await server.request('GET', '/v1/acl/token/self', { headers })).status === 200
-  })
-  const tokenWith = async (name: string, Rules: string): Promise<string> => {
-    await asRoot('PUT', `/v1/acl/policy/${name}`, { Rules })
-    const token = await asRoot('PUT', '/v1/acl/token', { Policies: [name] })
+  const tokenWith = async (policy: string, Rules: string): Promise<string> => {
+    await asRoot('PUT', `/v1/acl/policy/${policy}`, { Rules })
+    const token = await asRoot('PUT', '/v1/acl/token', { Policies: [policy] })
     return (token as { readonly SecretID: string }).SecretID
   }
-  const agentToken = await tokenWith('agents', 'node "c1" { policy = "write" }')
+  const agentToken = await tokenWith('agents', `node "${name}" { policy = "write" }`)
   await asRoot('PUT', '/v1/acl/policy/reader', { Rules: 'key_prefix "" { policy = "read" }' })
   const role = { allowed_policies: 'reader', token_bound_cidrs: `${inside}/32` }
   await eventuallyTrue('the cluster is at the version that knows roles', async () => {
@@ -57,8 +46,8 @@ t.test('a token with networks is good for clients of an agent there', { skip }, 
     .client_token
   await asRoot('PUT', '/v1/kv/a', 'b')
 
-  const config = { acl: { ...acl, agent_token: agentToken }, audit: { enabled: true } }
-  const agent = await startClientAgent(t, cluster, { config })
+  const config = { acl: { enabled: true, agent_token: agentToken }, audit: { enabled: true } }
+  const agent = await startClientAgent(t, cluster, { name, config })
   const from = (address: string, port: number): HttpClient => {
     const http = new HttpClient(port, undefined, address)
     t.teardown(() => http.close())
@@ -84,13 +73,13 @@ t.test('a token with networks is good for clients of an agent there', { skip }, 
     t.equal((await http.request('GET', '/v1/agent/services', { headers })).status, expected)
   }
 
-  const forged = headersOfAgent({ node: 'c1', token: bound }, inside)
+  const forged = headersOfAgent({ node: name, token: bound }, inside)
   const direct = from(outside, serverPort)
   t.equal(await status(direct, forged), 403, 'its own token does not make an agent')
   t.equal(await status(direct, { ...forged, 'x-service-agent-token': root.slice(1) }), 403)
   t.equal(await status(direct, { 'x-service-caller': inside, 'x-forwarded-for': inside }), 403)
   t.equal(await status(far, forged), 403, 'an agent passes nobody else’s word on')
-  t.equal(await status(far, headersOfAgent({ node: 'c1', token: root }, inside)), 403)
+  t.equal(await status(far, headersOfAgent({ node: name, token: root }, inside)), 403)
 
   await eventuallyTrue('the server’s log has the address of the client', async () => {
     const lines = await auditLines(cluster.server(0))
@@ -103,4 +92,4 @@ t.test('a token with networks is good for clients of an agent there', { skip }, 
   ]) {
     t.notOk(text.includes(agentToken), 'no log holds the agent’s token')
   }
-})
+}

@@ -4,13 +4,10 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import t, { type Test } from 'tap'
-import { startClientAgent } from '../support/client-agent.ts'
-import { startCluster } from '../support/cluster.ts'
-import { eventually, eventuallyTrue } from '../support/eventually.ts'
-import type { HttpClient } from '../support/http-client.ts'
-
-t.setTimeout(240_000)
+import type { Test } from 'tap'
+import { eventually, eventuallyTrue } from '../../support/eventually.ts'
+import type { HttpClient } from '../../support/http-client.ts'
+import type { WarmCluster } from '../../support/warm-cluster.ts'
 
 type Event = { readonly Type: string; readonly DisplayMessage: string }
 type Task = { readonly State: string; readonly Restarts: number; readonly Events: readonly Event[] }
@@ -29,19 +26,19 @@ const script = [
 
 const templates = [
   {
-    EmbeddedTmpl: 'key {{ key "app/color" }}\n',
+    EmbeddedTmpl: 'key {{ key "templates/color" }}\n',
     DestPath: 'local/key',
     ChangeMode: 'signal',
     ChangeSignal: 'SIGHUP',
     Splay: 0,
   },
   {
-    EmbeddedTmpl: 'variable {{ with nomadVar "nomad/jobs/web" }}{{ .name }}{{ end }}\n',
+    EmbeddedTmpl: 'variable {{ with nomadVar "nomad/jobs/templated" }}{{ .name }}{{ end }}\n',
     DestPath: 'local/variable',
     Splay: 0,
   },
   {
-    EmbeddedTmpl: 'COLOR={{ keyOrDefault "app/color" "none" }}\n',
+    EmbeddedTmpl: 'COLOR={{ keyOrDefault "templates/color" "none" }}\n',
     DestPath: 'secrets/env',
     Envvars: true,
     ChangeMode: 'noop',
@@ -93,14 +90,11 @@ function taskOf(http: HttpClient, job: string, what: string, is: (task: Task) =>
   })
 }
 
-t.test('a task has what its templates and artifacts say, and learns of changes', async (t) => {
-  const cluster = await startCluster(t, { gossip: true })
-  const config = { plugin: { raw_exec: { config: { enabled: true } } } }
-  await startClientAgent(t, cluster, { config })
+export async function makesTemplates(t: Test, { cluster }: WarmCluster): Promise<void> {
   const http = cluster.http(0)
-  await eventuallyTrue('the node is ready', async () => {
-    const nodes = (await http.json('GET', '/v1/nodes')) as readonly { Status: string }[]
-    return nodes.some(({ Status }) => Status === 'ready')
+  t.teardown(async () => {
+    for (const job of ['templated', 'bad'])
+      await http.request('DELETE', `/v1/job/${job}?purge=true`)
   })
   const packed = gzipSync('echo hello from an artifact\n')
   const sum = createHash('sha256').update(packed).digest('hex')
@@ -118,15 +112,18 @@ t.test('a task has what its templates and artifacts say, and learns of changes',
   t.equal(failures.length, 2, 'it was tried again')
   t.match(failures[0]?.DisplayMessage, new RegExp(`the checksum is sha256:${sum}`))
 
-  await http.request('PUT', '/v1/kv/app/color', { body: 'blue' })
-  await register(http, jobOf('web', { Artifacts: [artifact(sum)], Templates: templates }))
+  await http.request('PUT', '/v1/kv/templates/color', { body: 'blue' })
+  await register(http, jobOf('templated', { Artifacts: [artifact(sum)], Templates: templates }))
   const isMissing = ({ State, Events }: Task) =>
     State === 'pending' && Events.some(({ Type }) => Type === 'Template')
-  const pending = await taskOf(http, 'web', 'it waits for its variable', isMissing)
-  t.match(pending.task.Events.at(-1)?.DisplayMessage, /variable "nomad\/jobs\/web" is not there/)
+  const pending = await taskOf(http, 'templated', 'it waits for its variable', isMissing)
+  t.match(
+    pending.task.Events.at(-1)?.DisplayMessage,
+    /variable "nomad\/jobs\/templated" is not there/,
+  )
   const { id } = pending
   const variable = (name: string) =>
-    http.request('PUT', '/v1/var/nomad/jobs/web', {
+    http.request('PUT', '/v1/var/nomad/jobs/templated', {
       body: JSON.stringify({ Items: { name, password: 's3cret' } }),
     })
   const output = async () => {
@@ -139,18 +136,23 @@ t.test('a task has what its templates and artifacts say, and learns of changes',
   const first = 'hello from an artifact\nvariable bob\nenv blue\n'
   await prints(first)
 
-  await http.request('PUT', '/v1/kv/app/color', { body: 'red' })
+  await http.request('PUT', '/v1/kv/templates/color', { body: 'red' })
   await prints(`${first}signaled\nkey red\n`)
   await variable('eve')
   const second = 'hello from an artifact\nvariable eve\nenv red\n'
   await prints(`${first}signaled\nkey red\n${second}`)
-  const { task } = await taskOf(http, 'web', 'it was restarted', ({ Restarts }) => Restarts === 1)
+  const { task } = await taskOf(
+    http,
+    'templated',
+    'it was restarted',
+    ({ Restarts }) => Restarts === 1,
+  )
   t.match(
     task.Events.map(({ Type }) => Type).filter((type) => /Signal/.test(type)),
     ['Signaling', 'Restart Signaled'],
   )
   t.notMatch(JSON.stringify(task), /s3cret/)
 
-  for (const job of ['web', 'bad']) await http.request('DELETE', `/v1/job/${job}`)
-  await taskOf(http, 'web', 'it ends', ({ State }) => State === 'dead')
-})
+  for (const job of ['templated', 'bad']) await http.request('DELETE', `/v1/job/${job}`)
+  await taskOf(http, 'templated', 'it ends', ({ State }) => State === 'dead')
+}

@@ -1,29 +1,22 @@
-/** The session service's own client package, unchanged, against a cluster: asked of any agent. */
+/** The session service's own client package, unchanged, at one agent of a cluster. Nothing else there has sessions, services or keys below `app/`. */
 import { once } from 'node:events'
 import Consul from 'consul'
-import t, { type Test } from 'tap'
-import { startClientAgent } from '../support/client-agent.ts'
-import { startCluster, type Cluster } from '../support/cluster.ts'
+import type { Test } from 'tap'
 import { eventually, eventuallyTrue } from '../support/eventually.ts'
 
 type GetOptions = Parameters<Consul['kv']['get']>[0]
 type WatchedEntry = { readonly Value: string | null }
 
-void t.test('the client package works unchanged at a server that need not lead', async (t) => {
-  const cluster = await startCluster(t, { gossip: true })
-  const { name, ports } = cluster.server(await cluster.follower()).spec
-  await works(t, cluster, { name, port: ports.http, agents: cluster.size })
-})
+type Asked = {
+  /** Of the agent that is asked. */
+  readonly name: string
+  readonly port: number
+  /** Servers and client agents that the cluster has. */
+  readonly agents: number
+  readonly servers: number
+}
 
-void t.test('the client package works unchanged at a client agent', async (t) => {
-  const cluster = await startCluster(t, { gossip: true })
-  const { name, ports } = (await startClientAgent(t, cluster)).process.spec
-  await works(t, cluster, { name, port: ports.http, agents: cluster.size + 1 })
-})
-
-type Asked = { readonly name: string; readonly port: number; readonly agents: number }
-
-async function works(t: Test, cluster: Cluster, asked: Asked): Promise<void> {
+export async function clientPackageWorks(t: Test, asked: Asked): Promise<void> {
   const consul = new Consul({ host: '127.0.0.1', port: asked.port })
   await eventuallyTrue('every agent is a node', async () => {
     return ((await consul.catalog.node.list()) as unknown[]).length === asked.agents
@@ -114,7 +107,7 @@ async function works(t: Test, cluster: Cluster, asked: Asked): Promise<void> {
 
   await t.test('who leads', async (t) => {
     t.match(await consul.status.leader(), /^127\.0\.0\.1:\d+$/)
-    t.equal((await consul.status.peers()).length, cluster.size)
+    t.equal((await consul.status.peers()).length, asked.servers)
   })
 }
 

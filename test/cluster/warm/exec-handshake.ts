@@ -1,14 +1,11 @@
 /** Commands beside a task for browsers, which say in the first message whose request it is: through a server and two agents. */
 import { once } from 'node:events'
-import t from 'tap'
-import { auditLines, auditText } from '../support/audit-lines.ts'
-import { startClientAgent, type ClientAgent } from '../support/client-agent.ts'
-import { startCluster } from '../support/cluster.ts'
-import { eventually, eventuallyTrue } from '../support/eventually.ts'
+import type { Test } from 'tap'
+import { auditLines, auditText } from '../../support/audit-lines.ts'
+import { startClientAgent, type ClientAgent } from '../../support/client-agent.ts'
+import { eventually, eventuallyTrue } from '../../support/eventually.ts'
+import type { WarmTokens } from '../../support/warm-cluster.ts'
 
-t.setTimeout(180_000)
-
-const root = 'the-first-SECRET.0123456789abcdef0123456789'
 const job = {
   ID: 'web',
   Datacenters: ['dc1'],
@@ -44,20 +41,9 @@ async function asked(url: string, first: string) {
   return { code, reason, out: out.join(''), result: frames.at(-1)?.result }
 }
 
-t.test('the token of the first message decides, and is in no log', async (t) => {
-  const acl = { enabled: true }
-  const audit = { enabled: true }
-  const cluster = await startCluster(t, {
-    servers: 1,
-    gossip: true,
-    config: { acl: { ...acl, bootstrap_token: root }, audit, log_level: 'debug' },
-    writeFirst: false,
-  })
+export async function firstMessageDecides(t: Test, { cluster, root }: WarmTokens): Promise<void> {
   const server = cluster.http(0)
   const headers = { 'x-service-token': root }
-  await eventuallyTrue('the first token is there', async () => {
-    return (await server.request('GET', '/v1/acl/token/self', { headers })).status === 200
-  })
   const asRoot = async (method: string, path: string, body?: unknown): Promise<unknown> => {
     const text = body === undefined ? {} : { body: JSON.stringify(body) }
     const reply = await server.request(method, path, { headers, ...text })
@@ -73,7 +59,12 @@ t.test('the token of the first message decides, and is in no log', async (t) => 
   const plugin = { raw_exec: { config: { enabled: true } } }
   const agents: ClientAgent[] = []
   for (const name of ['c1', 'c2']) {
-    const config = { acl: { ...acl, agent_token: root }, audit, plugin, log_level: 'debug' }
+    const config = {
+      acl: { enabled: true, agent_token: root },
+      audit: { enabled: true },
+      plugin,
+      log_level: 'debug',
+    }
     agents.push(await startClientAgent(t, cluster, { name, config }))
   }
   await asRoot('PUT', '/v1/jobs', { Job: job })
@@ -123,4 +114,4 @@ t.test('the token of the first message decides, and is in no log', async (t) => 
     t.notMatch(text, may.SecretID)
     t.notMatch(text, mayNot.SecretID)
   }
-})
+}
