@@ -65,3 +65,16 @@ export type PlanOutcome = {
   readonly preempted: readonly string[]
   readonly evaluations: readonly string[]
 }
+
+/** As another server tells it. */
+export const PlanOutcome = Type.Unsafe<PlanOutcome>(
+  Type.Object({
+    stale: Type.Boolean(),
+    refused: Type.Array(
+      Type.Object({ id: RowId, nodeId: IdOrNone, reason: Type.String({ maxLength: 1_024 }) }),
+    ),
+    nodes: Type.Array(RowId),
+    preempted: Type.Array(RowId),
+    evaluations: Type.Array(RowId),
+  }),
+)

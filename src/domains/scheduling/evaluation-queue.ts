@@ -19,6 +19,8 @@ export type Queued = Pick<
 type Entry = {
   readonly evaluation: Queued
   state: 'waiting' | 'ready' | 'taken'
+  /** When it became ready, monotonic. */
+  readyMs: number
   deliveries: number
 }
 
@@ -59,6 +61,11 @@ export class EvaluationQueue {
     return this.#working.size
   }
 
+  /** Whether there may be one to take. */
+  get hasReady(): boolean {
+    return this.#ready.size > 0
+  }
+
   stop(): void {
     this.#wheel.stop()
   }
@@ -70,15 +77,18 @@ export class EvaluationQueue {
   /** Nothing, where it is known. */
   add(evaluation: Queued): void {
     if (this.#entries.has(evaluation.id)) return
-    this.#entries.set(evaluation.id, { evaluation, state: 'waiting', deliveries: 0 })
+    this.#entries.set(evaluation.id, { evaluation, state: 'waiting', readyMs: 0, deliveries: 0 })
     this.#waitUntil(evaluation.id, evaluation.waitUntilMs - this.#clock.wallMs())
   }
 
-  /** Null: there is none to take now. The taker says `done` or `failed` of it. */
-  take(types: ReadonlySet<string>): Queued | null {
+  /** Null: there is none to take now that has been ready for so long. The taker says `done` or `failed` of it. */
+  take(types: ReadonlySet<string>, readyForMs = 0): Queued | null {
+    const readyByMs = this.#clock.monotonicMs() - readyForMs
     for (const priority of [...this.#ready.keys()].sort((left, right) => right - left)) {
       for (const entry of this.#ready.get(priority) ?? []) {
         const { evaluation } = entry
+        // Those behind it came later.
+        if (entry.readyMs > readyByMs) break
         if (!types.has(evaluation.type)) continue
         if (this.#working.has(keyOfJob(evaluation))) {
           this.#park(entry)
@@ -124,6 +134,7 @@ export class EvaluationQueue {
     const entry = this.#entries.get(id)
     if (entry === undefined || entry.state !== 'waiting') return
     entry.state = 'ready'
+    entry.readyMs = this.#clock.monotonicMs()
     addTo(this.#ready, entry.evaluation.priority, entry)
     this.#onReady()
   }

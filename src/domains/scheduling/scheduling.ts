@@ -1,12 +1,14 @@
 /**
- * The leader's scheduling: keeps the queue of evaluations, the blocked ones and the mirror of the cluster, and has workers take from the queue.
+ * The leader's scheduling: keeps the queue of evaluations, the blocked ones and the mirror of the cluster, and has workers take from the queue;
+ * what they have no room for is lent to those of other servers.
  * All of it is derived from the state when a term begins, and kept by what is applied from then on. Evaluations that no command names
  * (those of reactions) are found by looking at the open ones, soon after a node changed and else each second in which any was written.
  */
-import type { Reader } from '../../fsm/domain.ts'
+import { proposable, type Reader } from '../../fsm/domain.ts'
 import { codeOf, textOf } from '../../lib/errors.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'
 import { Patterns } from '../../scheduler/operands.ts'
+import type { Plan, PlanOutcome } from '../allocations/plan-model.ts'
 import type { DutyContext } from '../duty.ts'
 import type { NewEvaluation } from '../evaluations/model.ts'
 import { evaluationById, evaluationsIndex, openEvaluations } from '../evaluations/queries.ts'
@@ -16,9 +18,13 @@ import { settingsOf } from '../scheduler-settings/queries.ts'
 import { BlockedEvaluations } from './blocked-evaluations.ts'
 import { ClusterMirror } from './cluster-mirror.ts'
 import { EvaluationQueue, type Queued } from './evaluation-queue.ts'
+import { Lender } from './lender.ts'
 import type { Observed } from './observed-commands.ts'
 import { giveUp, workOn, type WorkContext } from './work-on.ts'
 import type { Task, WorkerPool } from './workers.ts'
+
+/** Of the domain `allocations`. */
+const applyPlan = proposable<Plan, PlanOutcome>('allocations.plan')
 
 const everyMs = 1_000
 const retryMs = 500
@@ -31,6 +37,8 @@ export type SchedulingContext = DutyContext & {
   /** Returns the way to stop. */
   readonly observe: (saw: (observed: Observed) => void) => () => void
   readonly workers: WorkerPool
+  /** Where other servers' workers find what is lent while this server leads; null: at nobody. */
+  readonly lending: { lender: Lender | null }
 }
 
 export function startScheduling(context: SchedulingContext): Running {
@@ -42,6 +50,7 @@ class Scheduling implements Running {
   readonly #queue: EvaluationQueue
   readonly #blocked = new BlockedEvaluations()
   readonly #mirror = new ClusterMirror()
+  readonly #lender: Lender
   readonly #work: Omit<WorkContext, 'onState'>
   readonly #named = new Set<string>()
   /** By class, when a node of it got room. */
@@ -61,18 +70,30 @@ class Scheduling implements Running {
   #isStopping = false
 
   constructor(context: SchedulingContext) {
-    const { clock, log, view, propose, observe } = context
+    const { clock, log, view, propose, observe, lending } = context
     this.#context = context
     this.#refusedMs = clock.monotonicMs()
     this.#queue = new EvaluationQueue(clock, () => this.#pump())
     this.#work = {
       clock,
       view,
-      propose,
+      submit: async (plan) => (await propose(applyPlan, plan)).outcome,
       mirror: this.#mirror,
       refresh: () => this.#refresh(),
       patterns: new Patterns(),
     }
+    this.#lender = new Lender({
+      clock,
+      queue: this.#queue,
+      mirror: this.#mirror,
+      view,
+      submit: (plan) => propose(applyPlan, plan),
+      ownTypes: () => context.workers.typesTaken,
+      takes: () => this.#takes,
+      onFailed: (id) => this.#own(this.#failed(id)),
+      onEnded: (id) => this.#ended(id),
+    })
+    lending.lender = this.#lender
     this.#rounds = periodic({
       clock,
       log,
@@ -90,6 +111,9 @@ class Scheduling implements Running {
 
   async stop(): Promise<void> {
     this.#isStopping = true
+    const { lending } = this.#context
+    if (lending.lender === this.#lender) lending.lender = null
+    this.#lender.stop()
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
     this.#queue.stop()
     await this.#rounds.stop()
@@ -211,15 +235,21 @@ class Scheduling implements Running {
     const { workers } = this.#context
     while (this.#takes && workers.hasRoom) {
       const taken = this.#queue.take(workers.types)
-      if (taken === null) return
+      if (taken === null) break
       const task = workers.begin()
       const worked = this.#workOn(taken, task).finally(() => {
         task.end()
-        this.#under.delete(worked)
         this.#pump()
       })
-      this.#under.add(worked)
+      this.#own(worked)
     }
+    if (this.#queue.hasReady) this.#lender.offer()
+  }
+
+  /** It is waited for when this stops. */
+  #own(work: Promise<void>): void {
+    const owned = work.finally(() => this.#under.delete(owned))
+    this.#under.add(owned)
   }
 
   /** Never rejects. */
@@ -237,9 +267,20 @@ class Scheduling implements Running {
         namespace,
         error: textOf(error),
       })
-      if (this.#queue.failed(id)) return
-      await this.#giveUp(id)
+      await this.#failed(id)
     }
+  }
+
+  /** Its worker could not end it. Never rejects. */
+  async #failed(id: string): Promise<void> {
+    if (!this.#queue.failed(id)) await this.#giveUp(id)
+  }
+
+  /** By a worker of another server. It may be blocked now, which was passed over while it was worked on. */
+  #ended(id: string): void {
+    this.#queue.done(id)
+    this.#named.add(id)
+    this.#rounds.wake()
   }
 
   async #giveUp(id: string): Promise<void> {

@@ -3,10 +3,9 @@
  * refused, it decides again on the newer state.
  */
 import { randomUUID } from 'node:crypto'
-import { proposable, type Reader } from '../../fsm/domain.ts'
+import type { Reader } from '../../fsm/domain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { allOf } from '../../lib/pages.ts'
-import type { Propose } from '../../rpc/write.ts'
 import type { Plan, PlanOutcome } from '../allocations/plan-model.ts'
 import { isTerminal, type EvaluationRow, type NewEvaluation } from '../evaluations/model.ts'
 import { evaluationById, openEvaluationsOfJob } from '../evaluations/queries.ts'
@@ -19,9 +18,6 @@ import { decide, scheduledJobOf, seenJob, type SeenJob } from './decide.ts'
 import { ended, givenUp, refusedTooOften, type EndContext } from './evaluation-end.ts'
 import { attemptsMax } from './model.ts'
 
-/** Of the domain `allocations`. */
-const applyPlan = proposable<Plan, PlanOutcome>('allocations.plan')
-
 /** Plans of one evaluation, also where each brings something. */
 const plansMax = 32
 /** Parts of a plan that are under way at once; the last one goes alone. */
@@ -30,7 +26,8 @@ const partsInFlight = 4
 export type WorkContext = {
   readonly clock: Clock
   readonly view: OpenView
-  readonly propose: Propose
+  /** Resolves once the plan is applied, as far as it stands. */
+  readonly submit: (plan: Plan) => Promise<PlanOutcome>
   readonly mirror: ClusterMirror
   /** Brings the mirror up to the newest state. */
   readonly refresh: () => void
@@ -151,7 +148,7 @@ async function proposeOne(
   { row, job: { jobModifyIndex } }: Seen,
   part: PlanPart,
   evaluations: NewEvaluation[],
-  { propose, clock, mirror }: WorkContext,
+  { submit, clock, mirror }: WorkContext,
 ): Promise<PlanOutcome> {
   const plan: Plan = {
     evaluation: row.id,
@@ -162,8 +159,7 @@ async function proposeOne(
   }
   mirror.reserve(part.place)
   try {
-    const { outcome } = await propose(applyPlan, plan)
-    return outcome
+    return await submit(plan)
   } finally {
     mirror.allocationsChanged(part.place.map(({ id }) => id))
   }

@@ -1,6 +1,6 @@
 /**
  * The scheduler workers of this server: how many there are, which kinds of work they take, and what they do. The leader's work on its
- * queue; those of other servers wait, for the queue is the leader's. A change holds until the next one or the process's end.
+ * queue; those of other servers on what the leader has no room for. A change holds until the next one or the process's end.
  */
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
@@ -50,7 +50,7 @@ export class WorkerPool {
   readonly #countMax: number
   #config: WorkersConfig
   #workers: readonly Made[] = []
-  #onChange: (() => void) | null = null
+  readonly #listeners = new Set<() => void>()
 
   constructor(options: WorkerSettings & { readonly clock: Clock }) {
     this.#clock = options.clock
@@ -81,16 +81,25 @@ export class WorkerPool {
     })
   }
 
-  /** For one listener: the workers are others now. Returns the way to stop listening. */
+  /** The workers are others now. Returns the way to stop listening. */
   listen(onChange: () => void): () => void {
-    this.#onChange = onChange
-    return () => {
-      this.#onChange = null
-    }
+    this.#listeners.add(onChange)
+    return () => this.#listeners.delete(onChange)
   }
 
   get types(): ReadonlySet<string> {
     return new Set(this.#config.enabled)
+  }
+
+  /** The kinds that its workers take: none, where all of them rest or there are none. */
+  get typesTaken(): ReadonlySet<string> {
+    return this.#workers.length > this.#resting ? this.types : new Set()
+  }
+
+  /** Evaluations that the workers may take now. */
+  get room(): number {
+    const working = this.#workers.slice(this.#resting)
+    return working.reduce((sum, { underWay }) => sum + underWayMax - underWay.size, 0)
   }
 
   /** Whether a worker may take another one. */
@@ -148,7 +157,7 @@ export class WorkerPool {
     if (!same) {
       this.#config = wanted
       this.#build()
-      this.#onChange?.()
+      for (const onChange of this.#listeners) onChange()
     }
     return this.#config
   }

@@ -9,6 +9,7 @@ import { allocationsOfJob } from '../../../src/domains/allocations/queries.ts'
 import { registerJob, type RegisterOutcome } from '../../../src/domains/jobs/commands.ts'
 import type { JobSpec } from '../../../src/domains/jobs/model.ts'
 import { heldEvaluations } from '../../../src/domains/nodes/brake-queries.ts'
+import type { Lender } from '../../../src/domains/scheduling/lender.ts'
 import { observe } from '../../../src/domains/scheduling/observed-commands.ts'
 import { startScheduling } from '../../../src/domains/scheduling/scheduling.ts'
 import { WorkerPool } from '../../../src/domains/scheduling/workers.ts'
@@ -30,6 +31,7 @@ export class Scheduled {
     enabled: null,
     countMax: 8,
   })
+  readonly lending: { lender: Lender | null } = { lender: null }
   #turn: Promise<unknown> = Promise.resolve()
 
   constructor(state: Workloads) {
@@ -51,6 +53,7 @@ export class Scheduled {
     return startScheduling({
       clock,
       workers: this.workers,
+      lending: this.lending,
       log: silentLogger,
       view: () => machine.view(),
       propose: typedPropose((command) => this.propose(command)),
