@@ -3,6 +3,8 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { ask } from '../support/ask.ts'
+import { checkReplies } from '../support/check-replies.ts'
 import { eventually } from '../support/eventually.ts'
 import { ownProgram, withoutLoader } from '../support/server-process.ts'
 
@@ -40,11 +42,13 @@ function addresses({ child, output }: Agent): Promise<Readonly<Record<string, st
 
 async function leaderAt(http: string): Promise<string> {
   return eventually('it leads itself', async () => {
-    const reply = await fetch(`http://${http}/v1/status/leader`)
-    const leader: unknown = await reply.json()
+    const { body } = await ask(Number(http.split(':').at(-1)), 'GET', '/v1/status/leader')
+    const leader: unknown = JSON.parse(body)
     return typeof leader === 'string' && leader !== '' ? leader : undefined
   })
 }
+
+t.before(() => checkReplies(t))
 
 t.test('two -dev agents that start at once both answer', async (t) => {
   const agents = [startDev(t), startDev(t)]

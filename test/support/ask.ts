@@ -1,6 +1,7 @@
-/** One request over a connection of its own, by HTTP or HTTPS. */
+/** One request over a connection of its own, by HTTP or HTTPS; its reply is looked at as those of `HttpClient`. */
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import { faultOf } from './http-client.ts'
 
 export type Answer = {
   readonly status: number
@@ -16,10 +17,14 @@ export function ask(port: number, method: string, path: string, ca?: string): Pr
     sent.on('timeout', () => sent.destroy(new Error('no answer')))
     sent.on('error', reject)
     sent.on('response', (response) => {
-      let body = ''
-      response.on('data', (chunk: Buffer) => (body += chunk.toString()))
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
       response.on('end', () => {
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, body })
+        const { statusCode: status = 0, headers } = response
+        const body = Buffer.concat(chunks)
+        const fault = faultOf({ method, url: path, headers: {} }, { status, headers, body })
+        if (fault === null) resolve({ status, headers, body: body.toString() })
+        else reject(fault)
       })
     })
     sent.end()

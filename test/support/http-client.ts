@@ -119,7 +119,8 @@ export class HttpClient {
   }
 }
 
-function faultOf(request: CheckedRequest, { status, headers, body }: Reply): Error | null {
+/** Null: nothing is looked at, or the reply is as it should be. */
+export function faultOf(request: CheckedRequest, { status, headers, body }: Reply): Error | null {
   if (replyCheck.faultOf === null || body.length > checkedBytesMax) return null
   if (headers['content-encoding'] !== undefined) return null
   const lower = Object.entries(request.headers).map(([name, value]) => [name.toLowerCase(), value])
