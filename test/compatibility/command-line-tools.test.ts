@@ -1,6 +1,6 @@
 /**
- * What the command-line tools of the peers ask, and the fields they decode and print: the scheduler's for members, join,
- * force-leave, list-peers, agent-info, monitor and what belongs to them, the session service's as far as they are served.
+ * What the command-line tools of Nomad and Consul ask, and the fields they decode and print: Nomad's for members, join,
+ * force-leave, list-peers, agent-info, monitor and what belongs to them, Consul's as far as they are served.
  */
 import t from 'tap'
 import { steadyLeadership } from '../support/cluster.ts'
