@@ -212,7 +212,11 @@ export class BorrowedWork implements Running {
         mirror.allocationsChanged(allocations)
       },
     )
-    return { mirror, forget, isRead: onView(view, (reader) => mirror.read(reader)) }
+    const isRead = onView(view, (reader) => mirror.read(reader))
+    isRead.catch(() => {
+      if (this.#kept?.mirror === mirror) this.replaced()
+    })
+    return { mirror, forget, isRead }
   }
 
   #refresh(mirror: ClusterMirror): void {
