@@ -14,12 +14,9 @@ import type { HttpClient } from '../support/http-client.ts'
 import { Variables } from '../support/variables.ts'
 import { SteadyWriter } from '../support/writer.ts'
 
-type ShownCheck = {
-  readonly CheckID: string
-  readonly Status: string
-  readonly Output: string
-  readonly ModifyIndex: number
-}
+type ShownCheck = Readonly<
+  Record<'CheckID' | 'Status' | 'Output', string> & Record<'ModifyIndex', number>
+>
 
 async function checksOf(http: HttpClient, node = 'c1'): Promise<readonly ShownCheck[]> {
   return (await http.json('GET', `/v1/health/node/${node}`)) as ShownCheck[]
@@ -93,6 +90,7 @@ void t.test('whatever servers answer it answers, and everything reaches the lead
   const follower = await cluster.follower()
   const server = cluster.http(follower)
   const serverPort = cluster.server(follower).spec.ports.http
+  await becomes(server, 'gossipHealth', 'passing')
   const big = Buffer.alloc(400_000, 'x').toString()
   t.equal(await put(client.http, '/v1/kv/app/a', 'one'), 'true')
   t.equal(await put(client.http, '/v1/kv/app/big', big), 'true')
