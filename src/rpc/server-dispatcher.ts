@@ -242,7 +242,7 @@ export class ServerDispatcher implements Dispatcher {
       if (method.kind === 'peer') {
         return await this.#runner.forPeer(method, args, caller, signal, deadlineMs)
       }
-      const write = { deadlineMs, ...request.write }
+      const write = { ...request.write, deadlineMs }
       return await this.#runner.run(method, args, caller, signal, write)
     } catch (error) {
       failure = error ?? new Error('a method failed with nothing')
