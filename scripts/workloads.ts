@@ -12,6 +12,7 @@ import { Cluster } from '../test/support/cluster.ts'
 import { eventuallyTrue } from '../test/support/eventually.ts'
 import { freePorts } from '../test/support/free-ports.ts'
 import { HttpClient } from '../test/support/http-client.ts'
+import { mockTask } from '../test/support/mock-task.ts'
 import { ServerProcess } from '../test/support/server-process.ts'
 import { join } from 'node:path'
 
@@ -122,14 +123,7 @@ async function startAgent(cluster: Cluster): Promise<ServerProcess> {
 }
 
 async function register(http: HttpClient, id: string, count: number): Promise<void> {
-  const task = {
-    Name: 'main',
-    Driver: 'mock_driver',
-    Config: { run_for: '1h' },
-    Resources: { CPU: 1, MemoryMB: 10 },
-    LogConfig: { MaxFiles: 1, MaxFileSizeMB: 1 },
-  }
-  const group = { Name: 'g', Count: count, EphemeralDisk: { SizeMB: 10 }, Tasks: [task] }
+  const group = { Name: 'g', Count: count, EphemeralDisk: { SizeMB: 10 }, Tasks: [mockTask] }
   const job = { ID: id, Name: id, Type: 'service', Datacenters: ['dc1'], TaskGroups: [group] }
   await json(http, 'PUT', '/v1/jobs', { Job: job })
 }

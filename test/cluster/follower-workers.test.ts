@@ -4,6 +4,7 @@ import { startClientAgent } from '../support/client-agent.ts'
 import { startCluster } from '../support/cluster.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import type { HttpClient } from '../support/http-client.ts'
+import { mockTask } from '../support/mock-task.ts'
 
 t.setTimeout(300_000)
 
@@ -14,14 +15,7 @@ type Shown = {
 }
 
 async function register(http: HttpClient, id: string): Promise<void> {
-  const task = {
-    Name: 'main',
-    Driver: 'mock_driver',
-    Config: { run_for: '1h' },
-    Resources: { CPU: 1, MemoryMB: 10 },
-    LogConfig: { MaxFiles: 1, MaxFileSizeMB: 1 },
-  }
-  const group = { Name: 'g', Count: 2, EphemeralDisk: { SizeMB: 10 }, Tasks: [task] }
+  const group = { Name: 'g', Count: 2, EphemeralDisk: { SizeMB: 10 }, Tasks: [mockTask] }
   const Job = { ID: id, Name: id, Type: 'service', Datacenters: ['dc1'], TaskGroups: [group] }
   await http.json('PUT', '/v1/jobs', { body: JSON.stringify({ Job }) })
 }

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { startClientAgent } from '../support/client-agent.ts'
 import { startCluster, type Cluster } from '../support/cluster.ts'
 import { eventually, eventuallyTrue } from '../support/eventually.ts'
+import { mockTask } from '../support/mock-task.ts'
 import { runsTasks, watchTasks, type TaskWatch } from '../support/task-watch.ts'
 
 t.setTimeout(300_000)
@@ -46,19 +47,12 @@ function webOf(watch: TaskWatch, version: string) {
 
 /** Runs nothing, on both nodes. */
 function manyOf(id: string, groupCount: number) {
-  const task = {
-    Name: 'main',
-    Driver: 'mock_driver',
-    Config: { run_for: '1h' },
-    Resources: { CPU: 1, MemoryMB: 10 },
-    LogConfig: { MaxFiles: 1, MaxFileSizeMB: 1 },
-  }
   const group = {
     Name: 'g',
     Count: groupCount,
     EphemeralDisk: { SizeMB: 10 },
     Update: { MaxParallel: 0 },
-    Tasks: [task],
+    Tasks: [mockTask],
   }
   return { ID: id, Datacenters: ['dc1'], TaskGroups: [group] }
 }
