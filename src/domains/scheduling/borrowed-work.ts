@@ -207,10 +207,7 @@ export class BorrowedWork implements Running {
     const mirror = new ClusterMirror()
     const forget = observe(
       (command, listener) => applied.onCommand(command, listener),
-      ({ nodes = [], allocations = [] }) => {
-        for (const id of nodes) mirror.nodeChanged(id)
-        mirror.allocationsChanged(allocations)
-      },
+      (observed) => mirror.changed(observed),
     )
     const isRead = onView(view, (reader) => mirror.read(reader))
     isRead.catch(() => {

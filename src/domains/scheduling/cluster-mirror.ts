@@ -14,6 +14,7 @@ import { nodeById, nodesWithPrefix } from '../nodes/queries.ts'
 import type { Cluster, KnownNode } from '../../scheduler/decision.ts'
 import { NodeUsage } from '../../scheduler/node-usage.ts'
 import { scheduledNode, takesWork, type ScheduledNode } from '../../scheduler/scheduled-node.ts'
+import type { Observed } from './observed-commands.ts'
 
 type Mirrored = KnownNode &
   Pick<NodeRow, 'lost'> & { readonly takesWork: boolean; readonly modifyIndex: number }
@@ -56,12 +57,10 @@ export class ClusterMirror implements Cluster {
     return new Set(taking.map(({ node }) => node.computedClass))
   }
 
-  nodeChanged(id: string): void {
-    this.#staleNodes.add(id)
-  }
-
-  allocationsChanged(ids: Iterable<string>): void {
-    for (const id of ids) this.#staleAllocations.add(id)
+  /** Rows that an applied command changed. */
+  changed({ nodes = [], allocations = [] }: Pick<Observed, 'nodes' | 'allocations'>): void {
+    for (const id of nodes) this.#staleNodes.add(id)
+    for (const id of allocations) this.#staleAllocations.add(id)
   }
 
   /** A plan was refused there: all of the node is read anew. */
@@ -90,9 +89,22 @@ export class ClusterMirror implements Cluster {
     return gotRoom
   }
 
-  /** A plan gives them places. Once it is applied or refused, `allocationsChanged` has them read. */
+  /** A plan gives them places. */
   reserve(placed: Iterable<NewAllocation>): void {
     for (const { id, nodeId, resources } of placed) this.#take(id, nodeId, resources)
+  }
+
+  /** The places are theirs while the plan is on its way. Once it is applied or refused, they are read. */
+  async whilePlaced<Result>(
+    placed: readonly NewAllocation[],
+    submit: () => Promise<Result>,
+  ): Promise<Result> {
+    this.reserve(placed)
+    try {
+      return await submit()
+    } finally {
+      this.changed({ allocations: placed.map(({ id }) => id) })
+    }
   }
 
   /** As if the node were drained: in a dry run. */

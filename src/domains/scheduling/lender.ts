@@ -113,12 +113,8 @@ export class Lender {
   ): Promise<{ readonly index: number; readonly outcome: PlanOutcome }> {
     const { clock, mirror, submit } = this.#options
     this.#lent.mustHave(plan.evaluation, token)
-    mirror.reserve(plan.place)
-    try {
-      return await submit({ ...plan, nowMs: Math.floor(clock.wallMs()) })
-    } finally {
-      mirror.allocationsChanged(plan.place.map(({ id }) => id))
-    }
+    const timed = { ...plan, nowMs: Math.floor(clock.wallMs()) }
+    return mirror.whilePlaced(plan.place, () => submit(timed))
   }
 
   prolong(lent: readonly LentEvaluation[]): void {

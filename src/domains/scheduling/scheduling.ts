@@ -120,9 +120,9 @@ class Scheduling implements Running {
     await Promise.all(this.#under)
   }
 
-  #saw({ nodes = [], allocations = [], evaluations = [] }: Observed): void {
-    for (const id of nodes) this.#mirror.nodeChanged(id)
-    this.#mirror.allocationsChanged(allocations)
+  #saw(observed: Observed): void {
+    const { nodes = [], evaluations = [] } = observed
+    this.#mirror.changed(observed)
     for (const id of evaluations) this.#named.add(id)
     if (nodes.length > 0) this.#looksSoon = true
     this.#rounds.wake()

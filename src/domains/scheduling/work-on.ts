@@ -157,12 +157,7 @@ async function proposeOne(
     evaluations,
     nowMs: Math.floor(clock.wallMs()),
   }
-  mirror.reserve(part.place)
-  try {
-    return await submit(plan)
-  } finally {
-    mirror.allocationsChanged(part.place.map(({ id }) => id))
-  }
+  return mirror.whilePlaced(part.place, () => submit(plan))
 }
 
 function endContext(seen: Seen, { clock }: WorkContext): EndContext {
