@@ -183,17 +183,17 @@ export class RaftNode implements Raft {
     const core = this.#serving()
     const refusal = core.transfer(target, this.#now())
     if (refusal !== null) throw errorOf(refusal)
+    // Before the turn that may end it: requests that come now wait for the next leader.
+    this.#announce(core)
     this.#schedule()
-    const ended = () => core.role !== 'leader' || !core.transferring
-    await this.#changes.wait({ until: ended }, deadlineMs, 'the handover took too long')
+    const over = () => !core.transferring && core.leaderId !== null
+    await this.#changes.wait({ until: over }, deadlineMs, 'the handover took too long')
     if (core.role === 'leader') {
       throw new MusterError(
         'timeout',
         'the chosen server did not take over within an election timeout',
       )
     }
-    const led = () => core.leaderId !== null
-    if (!led()) await this.#changes.wait({ until: led }, deadlineMs, 'no new leader was heard of')
   }
 
   sendState(to: ServerId, atLeast: LogIndex): void {
@@ -339,8 +339,8 @@ export class RaftNode implements Raft {
     this.#changes.resolveWhere((change) => change.until(), undefined)
   }
 
-  #settled({ noopIndex }: RaftCore): boolean {
-    return noopIndex !== null && this.#options.machine.appliedIndex >= noopIndex
+  #settled({ completeAt }: RaftCore): boolean {
+    return completeAt !== null && this.#options.machine.appliedIndex >= completeAt
   }
 
   #syncPeers(core: RaftCore): void {

@@ -60,6 +60,7 @@ export class Judges {
     if (type === 'appendRequest' || type === 'heartbeat') this.elections.leads(from, term)
     else if (type === 'voteRequest') this.elections.votes(from, term, from)
     else if (type === 'voteResponse' && message.granted) this.elections.votes(from, term, to)
+    else if (type === 'timeoutNow' && message.voted) this.elections.votes(from, term + 1, to)
   }
 
   /** After an event, when everything it moved has settled. */
@@ -92,6 +93,7 @@ export class Judges {
       )
     }
     this.commits.leaderShows({ server: id, term, commitIndex }, image.markAt(commitIndex)?.term)
+    if (status.settled) this.writes.decides(id, term, status.appliedIndex)
     const voters = votersOf(status)
     this.changes.shows({ server: id, term, commitIndex, lastIndex, configurationIndex, voters })
   }

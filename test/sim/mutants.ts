@@ -146,11 +146,22 @@ export const mutants: readonly Mutant[] = [
     replace: 'const leaseShare = 2.5',
   },
   {
-    name: 'the lease goes on after a handover began',
-    corner: 'lease',
+    name: 'the vote of a handover leaves before it is on disk',
     file: `${core}/handover.ts`,
-    find: 'leader.leaseForfeited = true',
-    replace: '',
+    find: "state.out.afterwards.push({ type: 'timeoutNow'",
+    replace: "state.out.send.push({ type: 'timeoutNow'",
+  },
+  {
+    name: 'the vote of a handover counts for a log that lacks the last entries',
+    file: `${core}/follower.ts`,
+    find: 'const holdsAll = lastIndex === 0 || state.log.termAt(lastIndex) === term',
+    replace: 'const holdsAll = true',
+  },
+  {
+    name: 'after a handover a leader decides on whatever state it has',
+    file: `${core}/leader.ts`,
+    find: 'handed.acknowledgedIndex === 0 ? noopIndex : handed.acknowledgedIndex',
+    replace: 'false ? noopIndex : 0',
   },
   {
     name: 'a voter forgets its promise when it is restarted',

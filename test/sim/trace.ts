@@ -68,7 +68,7 @@ function detailOf(message: Message): string {
     case 'heartbeatResponse':
       return ` round ${message.round}`
     case 'timeoutNow':
-      return message.lastIndex === 0 ? '' : ` last ${message.lastIndex}`
+      return `${message.lastIndex === 0 ? '' : ` last ${message.lastIndex}`}${message.voted ? ` voted, acknowledged ${message.acknowledgedIndex}` : ''}`
     case 'readIndexRequest':
       return ` id ${message.id}${message.linearizable ? '' : ' lease'}`
     case 'readIndexResponse':

@@ -138,6 +138,7 @@ function anyMessage(term: number): object {
     { heartbeat: { commitIndex: number(), round: number() } },
     { heartbeatResponse: { round: number() } },
     { timeoutNow: { lastIndex: pick([0, number()]) } },
+    { timeoutNow: { lastIndex: number(), voted: true, acknowledgedIndex: pick([0, number()]) } },
     { readIndexRequest: { id: number(), linearizable: true } },
     { readIndexResponse: { id: number(), index: number() } },
     { appendResponse: { round: number(), ok: true, matchIndex: number() } },

@@ -19,6 +19,7 @@ import type {
   PreVoteRequest,
   PreVoteResponse,
   ServerId,
+  TimeoutNow,
   VoteRequest,
   VoteResponse,
 } from './message.ts'
@@ -60,7 +61,7 @@ export function electionTimeout(state: State): void {
   }
   if (state.quickElections > 0) state.quickElections -= 1
   if (state.role.type !== 'follower') state.failedCampaigns += 1
-  campaign(state, 'preCandidate', false)
+  campaign(state, 'preCandidate')
 }
 
 /** The process of `peer` is gone, as far as its sockets tell. */
@@ -89,13 +90,13 @@ export function peerConnected(state: State, peer: ServerId): void {
 export function campaign(
   state: State,
   type: 'preCandidate' | 'candidate',
-  transfer: boolean,
+  handover: TimeoutNow | null = null,
 ): void {
   assert(state.membership.isVoter(state.id), 'only voters campaign')
   leaveRole(state)
   state.leaderId = null
   const answers = new Map<ServerId, boolean>()
-  state.role = { type, answers, transfer }
+  state.role = { type, answers, handover }
   resetCampaignDeadline(state)
   const { lastIndex, lastTerm } = state.log
   if (type === 'preCandidate') {
@@ -111,7 +112,12 @@ export function campaign(
   state.votedFor = state.id
   // The own vote counts, and the others are asked, once term and vote are on disk.
   state.ownVote = state.term
-  for (const to of otherVoters(state)) {
+  if (handover?.voted === true) {
+    answers.set(handover.from, true)
+    if (tally(state.membership.voters, new Map(answers).set(state.id, true)) === 'won') return
+  }
+  const transfer = handover !== null
+  for (const to of otherVoters(state).filter((id) => !answers.has(id))) {
     const { term } = state
     state.out.afterwards.push({
       type: 'voteRequest',
@@ -238,8 +244,8 @@ function countAnswers(state: State): void {
   assert(role.type === 'preCandidate' || role.type === 'candidate', 'answers are for candidates')
   switch (tally(state.membership.voters, role.answers)) {
     case 'won':
-      if (role.type === 'preCandidate') campaign(state, 'candidate', role.transfer)
-      else becomeLeader(state)
+      if (role.type === 'preCandidate') campaign(state, 'candidate')
+      else becomeLeader(state, role.handover)
       return
     case 'lost': {
       const { electionDeadline } = state

@@ -118,10 +118,10 @@ export class RaftCore {
     const { role } = this.#state
     return role.type === 'leader' && role.transfer !== null
   }
-  /** The entry this leader began its term with; null elsewhere. Once it is applied the state holds all that was ever acknowledged. */
-  get noopIndex(): LogIndex | null {
+  /** On a leader, null elsewhere: once this is applied the state holds all that was ever acknowledged. */
+  get completeAt(): LogIndex | null {
     const { role } = this.#state
-    return role.type === 'leader' ? role.noopIndex : null
+    return role.type === 'leader' ? role.completeAt : null
   }
   /** What may be applied: committed, and on this server's own disk, so that its state never runs ahead of its log. */
   get applicableIndex(): LogIndex {

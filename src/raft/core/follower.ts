@@ -144,8 +144,11 @@ function reject(state: State, request: AppendRequest, promise: Promised): void {
 export function onTimeoutNow(state: State, message: TimeoutNow): void {
   if (state.role.type !== 'follower' || !state.membership.isVoter(state.id)) return
   if (state.installing !== null || state.diskRefuses) return
-  if (state.leaderId !== message.from || state.log.lastIndex < message.lastIndex) return
-  campaign(state, 'candidate', true)
+  const { from, term, lastIndex, voted, acknowledgedIndex } = message
+  const holdsAll = lastIndex === 0 || state.log.termAt(lastIndex) === term
+  if (state.leaderId !== from || !holdsAll) return
+  if (voted) commitTo(state, acknowledgedIndex)
+  campaign(state, 'candidate', message)
 }
 
 /** A snapshot from the leader of `term` is staged whole. */

@@ -2,7 +2,10 @@
  * How a leader gives up its place (3.10): because an operator asked for it, or for a reason of its own (`leader.ts` says when).
  */
 import { diskBusyMs, becomeFollower, type Leader, type State } from './state.ts'
-import type { LogIndex, ServerId } from './message.ts'
+import type { ServerId } from './message.ts'
+
+/** A target that was silent for longer may be gone. */
+const answersWithinHeartbeats = 2
 
 export type Refusal = {
   readonly code: 'notLeader' | 'transferring' | 'overloaded' | 'notNow' | 'invalid'
@@ -46,7 +49,11 @@ export function abdicate(state: State, leader: Leader): void {
   const target =
     bestTarget(state, leader, state.options.electionMs) ?? bestTarget(state, leader, Infinity)
   // Whatever its log holds: nothing more comes from here.
-  if (target !== null) sendTimeoutNow(state, target, 0)
+  if (target !== null) {
+    const { id: from, term } = state
+    const whatever = { lastIndex: 0, voted: false, acknowledgedIndex: 0 } as const
+    state.out.send.push({ type: 'timeoutNow', from, to: target, term, ...whatever })
+  }
   becomeFollower(state, state.term, null)
 }
 
@@ -63,12 +70,7 @@ function bestTarget(state: State, leader: Leader, silentMsMax: number): ServerId
   return best
 }
 
-function sendTimeoutNow(state: State, to: ServerId, lastIndex: LogIndex): void {
-  const { id: from, term } = state
-  state.out.send.push({ type: 'timeoutNow', from, to, term, lastIndex })
-}
-
-/** Begins to hand over. Proposals are refused until it worked or an election timeout passed. */
+/** Begins to hand over. Proposals are refused until the target may take over, or an election timeout passed. */
 export function transfer(state: State, target: ServerId | null): Refusal | null {
   const { role } = state
   if (role.type !== 'leader') return { code: 'notLeader', text: 'this server is not the leader' }
@@ -79,28 +81,30 @@ export function transfer(state: State, target: ServerId | null): Refusal | null 
   if (!state.membership.isVoter(chosen)) {
     return { code: 'invalid', text: `server ${chosen} is not a voter of this cluster` }
   }
-  role.transfer = {
-    target: chosen,
-    deadline: state.now + state.options.electionMs,
-    asked: 'no',
-  }
+  role.transfer = { target: chosen, deadline: state.now + state.options.electionMs }
   return null
 }
 
 /**
- * Asks the target to campaign, once behind the last entries and again when it acknowledged them. The first one spares a
- * round trip and a write of the target's disk: entries and request arrive in this order, and the target asks for votes
- * behind its own write. Should the entries get lost, the target does not campaign (`onTimeoutNow`), and the second one counts.
+ * Once the target answers and was sent the whole log, this server leads no more: it goes to the next term with a vote for the
+ * target, and says so when that is on its disk. Entries and word arrive in this order. So a target of three servers leads as
+ * soon as its own vote is on its disk as well, with no round of votes.
+ *
+ * The vote is for a log that holds this server's last entry, and a target that lacks it does not campaign (`onTimeoutNow`):
+ * then the others elect a leader by their timeouts.
  */
 export function continueTransfer(state: State, leader: Leader): void {
-  const { transfer } = leader
+  const { transfer, noopIndex } = leader
   const progress = transfer === null ? undefined : leader.progress.get(transfer.target)
-  if (transfer === null || progress === undefined || transfer.asked === 'caughtUp') return
-  const { lastIndex } = state.log
-  const caughtUp = progress.match === lastIndex
-  const sentAll = progress.state === 'replicate' && progress.next === lastIndex + 1
-  if (!caughtUp && !(sentAll && transfer.asked === 'no')) return
-  transfer.asked = caughtUp ? 'caughtUp' : 'behindEntries'
-  leader.leaseForfeited = true
-  sendTimeoutNow(state, transfer.target, lastIndex)
+  if (transfer === null || progress === undefined) return
+  const { id: from, term, now, log, options } = state
+  const { lastIndex, commitIndex } = log
+  const answers = now - progress.lastContact <= answersWithinHeartbeats * options.heartbeatMs
+  if (!answers || progress.state !== 'replicate' || progress.next !== lastIndex + 1) return
+  // What leaders before this one acknowledged is known once an entry of the own term is committed (3.6.2).
+  const acknowledgedIndex = commitIndex >= noopIndex ? commitIndex : 0
+  becomeFollower(state, term + 1, null)
+  state.votedFor = transfer.target
+  const word = { lastIndex, voted: true, acknowledgedIndex } as const
+  state.out.afterwards.push({ type: 'timeoutNow', from, to: transfer.target, term, ...word })
 }

@@ -15,6 +15,7 @@ import type {
   LogIndex,
   ServerId,
   Term,
+  TimeoutNow,
 } from './message.ts'
 import { Progress } from './progress.ts'
 import { majorityOf, reachedByMajority } from './quorum.ts'
@@ -34,16 +35,23 @@ export type ProposeResult =
 
 const empty = new Uint8Array(0)
 
-export function becomeLeader(state: State): void {
+/** `handover`: the word of the leader before, whose log this one's holds. */
+export function becomeLeader(state: State, handover: TimeoutNow | null): void {
   assert(state.membership.isVoter(state.id), 'only voters lead')
   leaveRole(state)
   const { log, now } = state
   const progress = new Map<ServerId, Progress>()
   for (const id of state.membership.peers) progress.set(id, new Progress(log.lastIndex + 1, now))
+  const noopIndex = log.lastIndex + 1
+  const handed = handover?.voted === true ? handover : null
+  // With the sender's vote all its entries were on its disk. So it need not be asked where the logs meet.
+  if (handed !== null) progress.get(handed.from)?.becomeReplicate(handed.lastIndex)
   const leader: Leader = {
     type: 'leader',
     progress,
-    noopIndex: log.lastIndex + 1,
+    noopIndex,
+    completeAt:
+      handed === null || handed.acknowledgedIndex === 0 ? noopIndex : handed.acknowledgedIndex,
     round: 0,
     roundsSentAt: new Map(),
     acks: 0,
@@ -53,7 +61,6 @@ export function becomeLeader(state: State): void {
     waitingReads: [],
     readRound: null,
     transfer: null,
-    leaseForfeited: false,
   }
   state.role = leader
   state.leaderId = state.id
@@ -388,5 +395,7 @@ export function maybeCommit(state: State): void {
   )
   if (index <= log.commitIndex || log.termAt(index) !== state.term) return
   commitTo(state, index)
+  // Other servers may answer for all that is committed now before this one, which is behind, decides on anything.
+  if (state.appliedIndex < role.completeAt) role.completeAt = role.noopIndex
   if (membership.index <= index && !membership.isVoter(state.id)) abdicate(state, role)
 }

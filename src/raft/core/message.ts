@@ -152,8 +152,12 @@ export type HeartbeatResponse = Envelope &
 /** Leadership transfer: campaign now (3.10). */
 export type TimeoutNow = Envelope & {
   readonly type: 'timeoutNow'
-  /** A target whose log ends before this would lose: it does not campaign. 0: it may, whatever it holds. */
+  /** The sender's last entry, which is of its term: a target that lacks it would lose and does not campaign. 0: it may, whatever it holds. */
   readonly lastIndex: LogIndex
+  /** The sender led in `term`. It is in the next one, where the target has its vote, on its disk. */
+  readonly voted: boolean
+  /** With the vote: nothing above this was ever acknowledged. 0: not known. */
+  readonly acknowledgedIndex: LogIndex
 }
 
 /** A follower asks the leader for an index that is safe to read at (6.4). `id` is the follower's own counter. */

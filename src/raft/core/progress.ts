@@ -61,8 +61,10 @@ export class Progress {
     this.#clearInflight()
   }
 
-  becomeReplicate(): void {
+  /** `match`: at least so much is durable on the follower. */
+  becomeReplicate(match = this.match): void {
     this.state = 'replicate'
+    this.match = match
     this.next = this.match + 1
     this.probing = false
     this.#clearInflight()

@@ -85,7 +85,6 @@ export function trustsLease({ options }: State, linearizable: boolean): boolean 
 
 /** Whether no other leader can have been elected yet. Judged by the present time, never remembered. */
 export function holdsLease(state: State, leader: Leader): boolean {
-  if (leader.leaseForfeited) return false
   const until = reachedByMajority(
     state.membership.voters.map((id) =>
       id === state.id ? Infinity : (leader.progress.get(id)?.leaseUntil ?? 0),

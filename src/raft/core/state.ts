@@ -6,7 +6,15 @@ import type { Random } from '../../lib/random.ts'
 import type { RaftLog } from './log.ts'
 import type { Membership } from './membership.ts'
 import type { Patience, PatienceOptions } from './patience.ts'
-import type { LogIndex, Message, PreVoteRequest, ServerId, SnapshotMeta, Term } from './message.ts'
+import type {
+  LogIndex,
+  Message,
+  PreVoteRequest,
+  ServerId,
+  SnapshotMeta,
+  Term,
+  TimeoutNow,
+} from './message.ts'
 import type { Progress } from './progress.ts'
 import type { Fetch, ReadResult } from './ready.ts'
 
@@ -44,8 +52,6 @@ export type ReadRound = {
 export type Transfer = {
   readonly target: ServerId
   readonly deadline: number
-  /** What the target was asked behind: nothing yet, the last entries, or its acknowledgement of them. */
-  asked: 'no' | 'behindEntries' | 'caughtUp'
 }
 
 export type Leader = {
@@ -53,6 +59,8 @@ export type Leader = {
   readonly progress: Map<ServerId, Progress>
   /** The entry this leader began its term with: once committed, everything before it is (3.6.2). */
   readonly noopIndex: LogIndex
+  /** Once applied, the state holds all that was ever acknowledged: `noopIndex`, or what the leader before said as it handed over. */
+  completeAt: LogIndex
   /** Counts rounds of heartbeats; `roundsSentAt` remembers when the newest ones left. */
   round: number
   readonly roundsSentAt: Map<number, number>
@@ -66,8 +74,6 @@ export type Leader = {
   waitingReads: LeaderRead[]
   readRound: ReadRound | null
   transfer: Transfer | null
-  /** A voter was told to campaign at once, and may do so at any time from now on: the lease proves nothing (6.4.1). */
-  leaseForfeited: boolean
 }
 
 /** One question to the leader; it is asked again with the same id when no answer comes. */
@@ -88,8 +94,8 @@ export type Follower = {
 export type Candidate = {
   readonly type: 'preCandidate' | 'candidate'
   readonly answers: Map<ServerId, boolean>
-  /** A leader asked for this election. */
-  readonly transfer: boolean
+  /** The leader's word that asked for this election. */
+  readonly handover: TimeoutNow | null
 }
 
 export type Role = Leader | Follower | Candidate

@@ -49,6 +49,11 @@ type WireHeartbeat = {
   readonly round: number
   readonly asksPromise?: boolean
 }
+type WireTimeoutNow = {
+  readonly lastIndex: number
+  readonly voted?: boolean
+  readonly acknowledgedIndex?: number
+}
 export type WireMessage = {
   readonly term: number
   readonly preVoteRequest?: WireVoteRequest | null
@@ -59,7 +64,7 @@ export type WireMessage = {
   readonly appendResponse?: WireAppendResponse | null
   readonly heartbeat?: WireHeartbeat | null
   readonly heartbeatResponse?: (Promised & { readonly round: number }) | null
-  readonly timeoutNow?: { readonly lastIndex: number } | null
+  readonly timeoutNow?: WireTimeoutNow | null
   readonly readIndexRequest?: { readonly id: number; readonly linearizable: boolean } | null
   readonly readIndexResponse?: { readonly id: number; readonly index: number } | null
 }
@@ -163,17 +168,23 @@ export function fromWire(wire: WireMessage, from: ServerId, to: ServerId): Messa
   if (wire.voteResponse) {
     return { type: 'voteResponse', ...envelope, granted: wire.voteResponse.granted }
   }
-  if (wire.timeoutNow) {
-    return {
-      type: 'timeoutNow',
-      ...envelope,
-      lastIndex: whole(wire.timeoutNow.lastIndex, 'lastIndex'),
-    }
-  }
+  if (wire.timeoutNow) return timeoutNowOf(wire.timeoutNow, envelope)
   throw malformed('a message is of a type this program does not know')
 }
 
 type Envelope = { readonly from: ServerId; readonly to: ServerId; readonly term: number }
+
+/** Earlier programs ask for the election, and their vote has to be asked for. */
+function timeoutNowOf(wire: WireTimeoutNow, envelope: Envelope): Message {
+  const { voted = false, acknowledgedIndex = 0 } = wire
+  const lastIndex = whole(wire.lastIndex, 'lastIndex')
+  if (!(acknowledgedIndex >= 0 && acknowledgedIndex <= lastIndex)) {
+    throw malformed(
+      `a leader that hands over acknowledged ${acknowledgedIndex}, behind its last entry ${lastIndex}`,
+    )
+  }
+  return { type: 'timeoutNow', ...envelope, lastIndex, voted, acknowledgedIndex }
+}
 
 function lastEntryOf(wire: WireVoteRequest): { lastIndex: number; lastTerm: number } {
   return {

@@ -108,8 +108,8 @@ export class Cores {
     return this.seat(id).core
   }
 
-  /** Takes what one core has to say and lets its disk write, unless it stalls. */
-  turn(id: ServerId): void {
+  /** Takes what one core has to say and lets its disk write, unless it stalls. Whether there was something to write. */
+  turn(id: ServerId): boolean {
     const seat = this.seat(id)
     const ready = seat.core.takeReady(this.now)
     this.mail.push(...ready.send)
@@ -117,6 +117,7 @@ export class Cores {
     seat.snapshots.push(...ready.snapshots)
     if (ready.persist !== null) seat.disk.push(ready.persist)
     if (!seat.stalled) this.sync(id)
+    return ready.persist !== null
   }
 
   sync(id: ServerId): void {
@@ -130,10 +131,10 @@ export class Cores {
   /** Delivers until nothing moves. Cut links lose what is sent on them. */
   settle(): void {
     for (let i = 0; i < 1_000; i += 1) {
-      for (const id of this.seats.keys()) this.turn(id)
+      const wrote = [...this.seats.keys()].map((id) => this.turn(id)).includes(true)
       const mail = this.mail
       this.mail = []
-      if (mail.length === 0) return
+      if (mail.length === 0 && !wrote) return
       for (const message of mail) this.deliver(message)
     }
     throw new Error('the cores talk for ever')

@@ -53,7 +53,7 @@ export function messageText(message: Message): string {
     case 'heartbeatResponse':
       return `heartbeat answered, term ${term}, round ${message.round}${promiseText(message)}`
     case 'timeoutNow':
-      return `campaign now, term ${term}, if your log reaches ${message.lastIndex}`
+      return `campaign now, term ${term}, if your log reaches ${message.lastIndex}${message.voted ? `; my vote in the next term is yours, acknowledged up to ${message.acknowledgedIndex}` : ''}`
     case 'readIndexRequest':
       return `read ${message.id}: at which index${message.linearizable ? '' : ', by your lease'}?`
     case 'readIndexResponse':

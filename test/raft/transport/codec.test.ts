@@ -111,7 +111,11 @@ const message: fc.Arbitrary<Message> = fc.oneof(
   ),
   withMore(fc.record({ ...head('heartbeat'), commitIndex: whole, round: whole }), asked),
   withMore(fc.record({ ...head('heartbeatResponse'), round: whole }), promised),
-  fc.record({ ...head('timeoutNow'), lastIndex: whole }),
+  fc
+    .record({ ...head('timeoutNow'), ends: fc.tuple(whole, whole), voted: fc.boolean() })
+    .map(({ ends, ...rest }): Message => {
+      return { ...rest, acknowledgedIndex: Math.min(...ends), lastIndex: Math.max(...ends) }
+    }),
   fc.record({ ...head('readIndexRequest'), id: whole, linearizable: fc.boolean() }),
   fc.record({ ...head('readIndexResponse'), id: whole, index: whole }),
 )
@@ -146,6 +150,10 @@ const append = { prevIndex: 7, prevTerm: 3, commitIndex: 5, round: 1, entries: [
 const badMessages: [string, object][] = [
   ['no body', { term: 3 }],
   ['a term of 2^53', { term: 2 ** 53, timeoutNow: { lastIndex: 0 } }],
+  [
+    'a handover that acknowledged more than there is',
+    { term: 1, timeoutNow: { lastIndex: 4, voted: true, acknowledgedIndex: 5 } },
+  ],
   ['a gap after prevIndex', { term: 3, appendRequest: { ...append, prevIndex: 6 } }],
   ['a gap between entries', withEntries(entry, { ...entry, index: 10 })],
   ['the same entry twice', withEntries(entry, entry)],

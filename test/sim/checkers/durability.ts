@@ -1,14 +1,17 @@
 /**
- * Durability: a write that was acknowledged is in the committed history, under the index that the client was told.
+ * Durability: a write that was acknowledged is in the committed history, under the index that the client was told, and in the
+ * state of each later leader before that decides on a request.
  * At the end of a run, once all is healed, every member of the cluster has come to the same state, and it is there.
  */
-import type { LogIndex, ServerId } from '../../../src/raft/core/message.ts'
+import type { LogIndex, ServerId, Term } from '../../../src/raft/core/message.ts'
 import type { EntryMark, Report } from './rule.ts'
 
 export class AcknowledgedWrites {
   readonly #report: Report
   readonly #writes = new Map<LogIndex, string>()
   highest: LogIndex = 0
+  /** The newest in which a leader decided on requests. */
+  #decidedTerm: Term = 0
 
   constructor(report: Report) {
     this.#report = report
@@ -29,6 +32,17 @@ export class AcknowledgedWrites {
     }
     this.#writes.set(index, digest)
     this.highest = Math.max(this.highest, index)
+  }
+
+  /** A leader decides on requests from now on, in a state of `appliedIndex`. */
+  decides(server: ServerId, term: Term, appliedIndex: LogIndex): void {
+    if (term <= this.#decidedTerm) return
+    this.#decidedTerm = term
+    if (appliedIndex >= this.highest) return
+    this.#report({
+      rule: 'a leader decides on a state with all that was acknowledged',
+      text: `${server} decides in term ${term} at ${appliedIndex}, below the acknowledged ${this.highest}`,
+    })
   }
 
   atEnd(

@@ -4,8 +4,9 @@
  *   voteRequest:             term and the vote for oneself
  *   voteResponse, granted:   term and that vote
  *   appendResponse, ok:      every entry up to the acknowledged index
+ *   timeoutNow with a vote:  both, for the next term and the last entry
  */
-import type { Message } from '../../../src/raft/core/message.ts'
+import type { Message, TimeoutNow } from '../../../src/raft/core/message.ts'
 import type { DiskImage, Report } from './rule.ts'
 
 export class Promises {
@@ -31,8 +32,20 @@ export class Promises {
           })
         }
         return
+      case 'timeoutNow':
+        if (message.voted) this.#handover(message, disk)
+        return
       default:
     }
+  }
+
+  #handover({ from, to, term, lastIndex }: TimeoutNow, disk: DiskImage): void {
+    this.#vote(from, term + 1, to, disk)
+    if (lastIndex <= disk.lastIndex) return
+    this.#report({
+      rule: 'entries are on disk before they are acknowledged',
+      text: `${from} hands over with its last entry ${lastIndex}, its disk ends at ${disk.lastIndex}`,
+    })
   }
 
   #vote(server: string, term: number, candidate: string, disk: DiskImage): void {
