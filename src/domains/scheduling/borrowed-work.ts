@@ -25,6 +25,8 @@ import type { Task, WorkerPool } from './workers.ts'
 const restMs = 1_000
 /** The mirror is kept for so long after the last evaluation. */
 const mirrorMs = 60_000
+/** A server that stops gives back what it has, if the leader takes it within this time. */
+const returnMs = 1_000
 
 export type BorrowedWorkOptions = {
   readonly clock: Clock
@@ -47,6 +49,8 @@ type Kept = {
 export class BorrowedWork implements Running {
   readonly #options: BorrowedWorkOptions
   readonly #stopping = new AbortController()
+  /** Nothing is given back any more. */
+  readonly #left = new AbortController()
   readonly #pause: Pause
   readonly #patterns = new Patterns()
   /** By token. */
@@ -80,8 +84,10 @@ export class BorrowedWork implements Running {
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.#unsubscribe()
+    const timer = this.#options.clock.setTimer(returnMs, () => this.#left.abort())
     await Promise.all([this.#running, this.#prolonging?.stop()])
     await Promise.all(this.#working)
+    timer.cancel()
     this.replaced()
   }
 
@@ -161,7 +167,8 @@ export class BorrowedWork implements Running {
         onState: (doing) => task.become(doing),
       })
     } catch (error) {
-      failed = true
+      // One that this server has no time for any more did not fail.
+      failed = !this.#stopping.signal.aborted
       const level = codeOf(error) === 'internal' ? 'error' : 'debug'
       log[level]('a lent evaluation could not be worked on', {
         evaluation: lent.id,
@@ -181,7 +188,8 @@ export class BorrowedWork implements Running {
 
   async #return(lent: LentEvaluation, failed: boolean): Promise<void> {
     try {
-      await this.#options.ask(this.#from(), returnMethod, { lent: { ...lent }, failed })
+      const from = this.#from(this.#left.signal)
+      await this.#options.ask(from, returnMethod, { lent: { ...lent }, failed })
     } catch (error) {
       // The leader takes it back by itself, soon.
       const text = { evaluation: lent.id, error: textOf(error) }
@@ -231,8 +239,8 @@ export class BorrowedWork implements Running {
     }
   }
 
-  #from() {
+  #from(signal: AbortSignal = this.#stopping.signal) {
     const caller = { token: null, remote: '', requestId: 'scheduling' }
-    return { caller, signal: this.#stopping.signal }
+    return { caller, signal }
   }
 }

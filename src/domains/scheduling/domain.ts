@@ -25,6 +25,15 @@ export const schedulingDomain = defineDomain({
     ...schedulingPeerMethods,
   ],
   routes: [...planRoutes, ...drainPlanRoutes],
+  measured: {
+    declare: (metrics, service) => {
+      const at = () => service(evaluationLending).lender
+      const queuedHelp = 'Evaluations that wait for a worker or are worked on, at the leader.'
+      metrics.gauge('muster_evaluations_queued', queuedHelp, () => at()?.queuedCount ?? 0)
+      const lentHelp = 'Of these the ones that workers of other servers have.'
+      metrics.gauge('muster_evaluations_lent', lentHelp, () => at()?.lentCount ?? 0)
+    },
+  },
   services: [
     defineService(schedulerWorkers, {
       create: ({ service, clock }) => new WorkerPool({ clock, ...service(workerSettings) }),

@@ -56,6 +56,11 @@ export class Lender {
     return this.#lent.size
   }
 
+  /** Evaluations of the queue, these among them. */
+  get queuedCount(): number {
+    return this.#options.queue.size
+  }
+
   stop(): void {
     this.#isStopped = true
     this.#lent.stop()

@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { lentMs } from '../../../src/domains/scheduling/model.ts'
+import { MusterError } from '../../../src/lib/errors.ts'
 import { defaultSettings } from '../../../src/domains/scheduler-settings/model.ts'
 import { eventually, eventuallyTrue } from '../../support/eventually.ts'
 import { driver, jobSpec } from '../../scheduler/cluster.ts'
@@ -209,4 +210,24 @@ t.test('a kind that nobody takes waits at the leader, which is asked no more for
   t.ok((asked.get('scheduling.lend') ?? 0) <= 3)
   workers.configure({ count: 2, enabled: types })
   await placed(here, 1)
+})
+
+t.test('a server that stops gives back what it has, for another to take at once', async (t) => {
+  const here = await leader(t)
+  const leaving = new Borrower(here)
+  const stopped = new Promise<void>((resolve, reject) => {
+    leaving.onAsk = (method) => {
+      if (method !== 'scheduling.submit') return
+      leaving.stop().then(resolve, reject)
+      throw new MusterError('cancelled', 'this server stops')
+    }
+  })
+  leaving.start()
+  await here.register(jobSpec({}, { Count: 3 }))
+  await stopped
+  t.equal(lenderOf(here).lentCount, 0)
+  const startMs = performance.now()
+  borrower(t, here)
+  await placed(here, 3)
+  t.ok(performance.now() - startMs < lentMs, 'no loan had to lapse')
 })

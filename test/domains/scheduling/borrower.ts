@@ -33,6 +33,7 @@ export class Borrower {
         throw new MusterError('unavailable', 'the state is the same one, and never behind')
       },
       ask: async ({ signal }, method, args) => {
+        if (signal.aborted) throw new MusterError('cancelled', 'the question is not asked any more')
         await this.onAsk(method.name)
         const { checkReply }: { checkReply: (reply: unknown) => void } = method
         const reply = await method.run({ service, signal } as LeaderContext, args)
