@@ -159,3 +159,43 @@ t.test(
 function toTarget({ mail }: Cores): readonly string[] {
   return mail.filter(({ to }) => to === 'c').map(({ type }) => type)
 }
+
+t.test('a target of an earlier program asks for the vote, and has it', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  cores.settle()
+  cores.core('a').transfer('c', cores.now)
+  cores.turn('a')
+  const known = { voted: false, acknowledgedIndex: 0 }
+  cores.mail = cores.mail.map((message) =>
+    message.type === 'timeoutNow' ? { ...message, ...known } : message,
+  )
+  for (const message of cores.mail.splice(0)) cores.deliver(message)
+  cores.turn('c')
+  const asked = cores.mail.filter(({ type }) => type === 'voteRequest').map(({ to }) => to)
+  t.same(asked, ['a', 'b'])
+  cores.cut.add('b>c')
+  cores.settle()
+  t.same(cores.leaders(), ['c'])
+  t.equal(cores.core('c').completeAt, cores.core('c').log.lastIndex, 'which says nothing more')
+})
+
+t.test('the word counts once, and not for a target that was restarted', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  cores.settle()
+  cores.core('a').transfer('c', cores.now)
+  cores.turn('a')
+  const word = cores.mail.find(({ type }) => type === 'timeoutNow')
+  if (word === undefined) throw new Error('nothing is handed over')
+  cores.settle()
+  t.same(cores.leaders(), ['c'])
+  const { term } = cores.core('c')
+  cores.deliver(word)
+  cores.settle()
+  t.match(cores.core('c'), { role: 'leader', term })
+  const again = new Cores(three)
+  again.deliver({ ...word, term: again.core('c').term })
+  again.settle()
+  t.same(again.leaders(), [], 'it follows nobody')
+})
