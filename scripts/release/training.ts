@@ -1,57 +1,77 @@
 /**
- * Has V8 compile what a start and the first requests need: runs the bundle as a `-dev` agent, uses it, and keeps the code.
+ * Has V8 compile what a start, the first requests and a change of leaders need: runs the bundle as a cluster of three, uses it, and
+ * keeps the code of a server that followed and led, that took over and handed over.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { stat } from 'node:fs/promises'
+import { chmod, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { allocator, cacheName, nodeFlags, runTool } from './project.ts'
+import { Cluster } from '../../test/support/cluster.ts'
+import { eventually } from '../../test/support/eventually.ts'
+import { allocatorLines, cacheName, nodeFlags, runTool } from './project.ts'
 
-const START_MS_MAX = 60_000
-const CACHE_MS_MAX = 30_000
-const POLL_MS = 20
 /** Enough to come by every path of a request more than once. */
 const ROUNDS = 5
 
 /** The caches are in `folder` afterwards. They serve the Node.js that runs this, and the flags of `nodeFlags`. */
 export async function train(folder: string): Promise<void> {
-  const program = [...nodeFlags, join(folder, 'training.cjs')]
-  const cacheFile = join(folder, cacheName('agent'))
-  const child = spawn(process.execPath, [...program, 'agent', '-dev'], {
-    env: { ...process.env, ...allocator, CODE_CACHE: cacheFile },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const exited = once(child, 'exit')
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      output += text
-    })
-  }
+  const command = [process.execPath, ...nodeFlags, join(folder, 'training.cjs')] as const
+  const program = join(folder, 'training.sh')
+  const cacheOf = (pid: number) => join(folder, `${pid}.cache`)
+  const setCache = `export CODE_CACHE="${folder}/$$.cache"`
+  const words = command.map((word) => `'${word}'`).join(' ')
+  await writeFile(
+    program,
+    ['#!/bin/sh', ...allocatorLines, setCache, `exec ${words} "$@"`, ''].join('\n'),
+  )
+  await chmod(program, 0o755)
+  const cluster = await Cluster.start({ program })
   try {
-    const api = await until(START_MS_MAX, async () => {
-      if (child.exitCode !== null) throw new Error('the agent ended')
-      const address = / started: http=(\S+)/.exec(output)?.[1]
-      const leads = output.includes('this server leads')
-      return address === undefined || !leads ? null : `http://${address}`
-    })
-    for (let round = 0; round < ROUNDS; round += 1) await use(api)
-    child.kill('SIGUSR2')
-    await until(CACHE_MS_MAX, () => stat(cacheFile).catch(() => null))
+    const server = await live(cluster)
+    const pid = cluster.server(server).pid ?? 0
+    process.kill(pid, 'SIGUSR2')
+    await eventually('the code is kept', () => stat(cacheOf(pid)).catch(() => undefined))
+    await rename(cacheOf(pid), join(folder, cacheName('agent')))
     // Like most commands it asks a server and prints what it says.
-    await runTool([process.execPath], [...program, 'kv', 'get', '-address', api, 'training/lock'], {
-      env: { CODE_CACHE: join(folder, cacheName('command')) },
-    })
-    child.kill('SIGTERM')
-    await exited
-  } catch (error) {
-    child.kill('SIGKILL')
-    throw new Error(`the bundle could not be tried:\n${output}`, { cause: error })
+    const [node, ...before] = command
+    const key = ['kv', 'get', '-address', apiOf(cluster, server), 'training/lock']
+    const env = { CODE_CACHE: join(folder, cacheName('command')) }
+    await runTool([node], [...before, ...key], { env })
+  } finally {
+    await cluster.stop()
+    await rm(program)
   }
 }
 
+/** Returns the server that has come by everything. */
+async function live(cluster: Cluster): Promise<number> {
+  for (const at of cluster.all) await use(cluster, at)
+  const first = await cluster.waitForLeader()
+  await cluster.terminate(first)
+  const second = await cluster.waitForLeader({ except: first })
+  await cluster.server(first).start()
+  await cluster.waitUntilReady()
+  await use(cluster, second)
+  await ask(apiOf(cluster, second), 'PUT', '/v1/operator/raft/transfer-leadership')
+  const third = await cluster.waitForLeader({ except: second })
+  await use(cluster, second)
+  await cluster.kill(third)
+  await cluster.waitForLeader({ except: third })
+  await use(cluster, second)
+  await cluster.server(third).start()
+  await cluster.waitUntilReady()
+  await use(cluster, second)
+  return second
+}
+
+function apiOf(cluster: Cluster, at: number): string {
+  return `http://127.0.0.1:${cluster.server(at).spec.ports.http}`
+}
+
 /** What most clients do. */
-async function use(api: string): Promise<void> {
+async function use(cluster: Cluster, at: number): Promise<void> {
+  for (let round = 0; round < ROUNDS; round += 1) await useOnce(apiOf(cluster, at))
+}
+
+async function useOnce(api: string): Promise<void> {
   const session = await ask(api, 'PUT', '/v1/session/create', '{"TTL": "30s"}')
   const id = /[0-9a-f-]{36}/.exec(session)?.[0] ?? ''
   await ask(api, 'PUT', `/v1/kv/training/lock?acquire=${id}`, 'held')
@@ -76,14 +96,4 @@ async function ask(api: string, method: string, path: string, body?: string): Pr
     throw new Error(`${method} ${path}: ${response.status} ${text}`)
   }
   return text
-}
-
-async function until<T>(limitMs: number, look: () => Promise<T | null>): Promise<T> {
-  const deadline = performance.now() + limitMs
-  for (;;) {
-    const found = await look()
-    if (found !== null) return found
-    if (performance.now() > deadline) throw new Error(`not within ${limitMs / 1000} s`)
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
-  }
 }
