@@ -39,7 +39,7 @@ export class Judges {
   readonly #promises: Promises
   /** Server and term of every leader that was looked at. */
   readonly #reigns = new Set<string>()
-  /** Of the newest configuration that is surely committed. */
+  /** Of the newest configuration that is surely committed: the first one, or one whose entry was applied. */
   #committedVoters: readonly ServerId[] = []
 
   constructor(world: JudgedWorld) {
@@ -61,6 +61,11 @@ export class Judges {
     else if (type === 'voteRequest') this.elections.votes(from, term, from)
     else if (type === 'voteResponse' && message.granted) this.elections.votes(from, term, to)
     else if (type === 'timeoutNow' && message.voted) this.elections.votes(from, term + 1, to)
+  }
+
+  /** The cluster begins with it, in the log of one server; the others take it over as committed. */
+  bootstrapped(configuration: Configuration): void {
+    this.#committedVoters = votersIn(configuration)
   }
 
   /** After an event, when everything it moved has settled. */

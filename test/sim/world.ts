@@ -67,6 +67,7 @@ export class World implements ServerWorld {
     const members = first.map(({ id }) => ({ ...memberOf(id), role: 'voter' as const }))
     const configuration: Configuration = { clusterId: `sim-${this.plan.seed}`, members }
     first[0]?.bootstraps(configuration)
+    this.judges.bootstrapped(configuration)
     for (const server of first) server.start()
   }
 
