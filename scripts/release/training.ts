@@ -6,6 +6,7 @@ import { chmod, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Cluster } from '../../test/support/cluster.ts'
 import { eventually } from '../../test/support/eventually.ts'
+import type { HttpClient } from '../../test/support/http-client.ts'
 import { allocatorLines, cacheName, nodeFlags, runTool } from './project.ts'
 
 /** Enough to come by every path of a request more than once. */
@@ -15,8 +16,8 @@ const ROUNDS = 5
 export async function train(folder: string): Promise<void> {
   const command = [process.execPath, ...nodeFlags, join(folder, 'training.cjs')] as const
   const program = join(folder, 'training.sh')
-  const cacheOf = (pid: number) => join(folder, `${pid}.cache`)
-  const setCache = `export CODE_CACHE="${folder}/$$.cache"`
+  const cacheOf = (pid: number | '$$') => join(folder, `${pid}.cache`)
+  const setCache = `export CODE_CACHE="${cacheOf('$$')}"`
   const words = command.map((word) => `'${word}'`).join(' ')
   await writeFile(
     program,
@@ -32,7 +33,8 @@ export async function train(folder: string): Promise<void> {
     await rename(cacheOf(pid), join(folder, cacheName('agent')))
     // Like most commands it asks a server and prints what it says.
     const [node, ...before] = command
-    const key = ['kv', 'get', '-address', apiOf(cluster, server), 'training/lock']
+    const address = `http://127.0.0.1:${cluster.server(server).spec.ports.http}`
+    const key = ['kv', 'get', '-address', address, 'training/lock']
     const env = { CODE_CACHE: join(folder, cacheName('command')) }
     await runTool([node], [...before, ...key], { env })
   } finally {
@@ -50,7 +52,7 @@ async function live(cluster: Cluster): Promise<number> {
   await cluster.server(first).start()
   await cluster.waitUntilReady()
   await use(cluster, second)
-  await ask(apiOf(cluster, second), 'PUT', '/v1/operator/raft/transfer-leadership')
+  await cluster.http(second).json('PUT', '/v1/operator/raft/transfer-leadership')
   const third = await cluster.waitForLeader({ except: second })
   await use(cluster, second)
   await cluster.kill(third)
@@ -62,16 +64,12 @@ async function live(cluster: Cluster): Promise<number> {
   return second
 }
 
-function apiOf(cluster: Cluster, at: number): string {
-  return `http://127.0.0.1:${cluster.server(at).spec.ports.http}`
-}
-
 /** What most clients do. */
 async function use(cluster: Cluster, at: number): Promise<void> {
-  for (let round = 0; round < ROUNDS; round += 1) await useOnce(apiOf(cluster, at))
+  for (let round = 0; round < ROUNDS; round += 1) await useOnce(cluster.http(at))
 }
 
-async function useOnce(api: string): Promise<void> {
+async function useOnce(api: HttpClient): Promise<void> {
   const session = await ask(api, 'PUT', '/v1/session/create', '{"TTL": "30s"}')
   const id = /[0-9a-f-]{36}/.exec(session)?.[0] ?? ''
   await ask(api, 'PUT', `/v1/kv/training/lock?acquire=${id}`, 'held')
@@ -89,11 +87,11 @@ async function useOnce(api: string): Promise<void> {
   await ask(api, 'GET', '/v1/agent/health')
 }
 
-async function ask(api: string, method: string, path: string, body?: string): Promise<string> {
-  const response = await fetch(`${api}${path}`, { method, ...(body !== undefined && { body }) })
-  const text = await response.text()
-  if (!response.ok && response.status !== 404 && response.status !== 503) {
-    throw new Error(`${method} ${path}: ${response.status} ${text}`)
+async function ask(api: HttpClient, method: string, path: string, body?: string): Promise<string> {
+  const reply = await api.request(method, path, body === undefined ? {} : { body })
+  const text = reply.body.toString()
+  if (![200, 404, 503].includes(reply.status)) {
+    throw new Error(`${method} ${path}: ${reply.status} ${text}`)
   }
   return text
 }
