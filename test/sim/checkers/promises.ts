@@ -6,7 +6,7 @@
  *   appendResponse, ok:      every entry up to the acknowledged index
  *   timeoutNow with a vote:  both, for the next term and the last entry
  */
-import type { Message, TimeoutNow } from '../../../src/raft/core/message.ts'
+import type { Message } from '../../../src/raft/core/message.ts'
 import type { DiskImage, Report } from './rule.ts'
 
 export class Promises {
@@ -25,26 +25,22 @@ export class Promises {
         if (message.granted) this.#vote(message.from, message.term, message.to, disk)
         return
       case 'appendResponse':
-        if (message.ok && message.matchIndex > disk.lastIndex) {
-          this.#report({
-            rule: 'entries are on disk before they are acknowledged',
-            text: `${message.from} acknowledges ${message.matchIndex}, its disk ends at ${disk.lastIndex}`,
-          })
-        }
+        if (message.ok) this.#entries(message.from, 'acknowledges', message.matchIndex, disk)
         return
       case 'timeoutNow':
-        if (message.voted) this.#handover(message, disk)
+        if (!message.voted) return
+        this.#vote(message.from, message.term + 1, message.to, disk)
+        this.#entries(message.from, 'hands over with', message.lastIndex, disk)
         return
       default:
     }
   }
 
-  #handover({ from, to, term, lastIndex }: TimeoutNow, disk: DiskImage): void {
-    this.#vote(from, term + 1, to, disk)
-    if (lastIndex <= disk.lastIndex) return
+  #entries(server: string, says: string, upTo: number, disk: DiskImage): void {
+    if (upTo <= disk.lastIndex) return
     this.#report({
       rule: 'entries are on disk before they are acknowledged',
-      text: `${from} hands over with its last entry ${lastIndex}, its disk ends at ${disk.lastIndex}`,
+      text: `${server} ${says} ${upTo}, its disk ends at ${disk.lastIndex}`,
     })
   }
 
