@@ -51,7 +51,7 @@ export function abdicate(state: State, leader: Leader): void {
   // Whatever its log holds: nothing more comes from here.
   if (target !== null) {
     const { id: from, term } = state
-    const whatever = { lastIndex: 0, voted: false, acknowledgedIndex: 0 } as const
+    const whatever = { lastIndex: 0, voted: false, acknowledgedIndex: 0 }
     state.out.send.push({ type: 'timeoutNow', from, to: target, term, ...whatever })
   }
   becomeFollower(state, state.term, null)
@@ -105,6 +105,6 @@ export function continueTransfer(state: State, leader: Leader): void {
   const acknowledgedIndex = commitIndex >= noopIndex ? commitIndex : 0
   becomeFollower(state, term + 1, null)
   state.votedFor = transfer.target
-  const word = { lastIndex, voted: true, acknowledgedIndex } as const
+  const word = { lastIndex, voted: true, acknowledgedIndex }
   state.out.afterwards.push({ type: 'timeoutNow', from, to: transfer.target, term, ...word })
 }
