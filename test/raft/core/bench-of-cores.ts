@@ -132,12 +132,14 @@ export class Cores {
   settle(): void {
     for (let i = 0; i < 1_000; i += 1) {
       const wrote = [...this.seats.keys()].map((id) => this.turn(id)).includes(true)
-      const mail = this.mail
-      this.mail = []
-      if (mail.length === 0 && !wrote) return
-      for (const message of mail) this.deliver(message)
+      if (this.mail.length === 0 && !wrote) return
+      this.deliverAll()
     }
     throw new Error('the cores talk for ever')
+  }
+
+  deliverAll(): void {
+    for (const message of this.mail.splice(0)) this.deliver(message)
   }
 
   deliver(message: Message): void {

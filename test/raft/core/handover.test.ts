@@ -56,12 +56,8 @@ t.test('a target of three leads with both votes once its own is on its disk', as
 })
 
 t.test('a target of five asks the others, and not the old leader', async (t) => {
-  const cores = new Cores(['a', 'b', 'c', 'd', 'e'])
-  cores.elect('a')
-  cores.settle()
-  cores.core('a').transfer('c', cores.now)
-  cores.turn('a')
-  for (const message of cores.mail.splice(0)) cores.deliver(message)
+  const cores = handingOver(['a', 'b', 'c', 'd', 'e'])
+  cores.deliverAll()
   cores.turn('c')
   const asked = cores.mail.filter(({ type }) => type === 'voteRequest').map(({ to }) => to)
   t.same(asked, ['b', 'd', 'e'])
@@ -82,7 +78,7 @@ t.test('a target decides once it applied what was acknowledged before it led', a
     const underWay = cores.propose('a', 'under way')
     cores.core('a').transfer('c', cores.now)
     cores.turn('a')
-    for (const message of cores.mail.splice(0)) cores.deliver(message)
+    cores.deliverAll()
     cores.turn('c')
     t.same(cores.leaders(), ['c'])
     t.equal(c.completeAt, acknowledged)
@@ -156,21 +152,13 @@ t.test(
   },
 )
 
-function toTarget({ mail }: Cores): readonly string[] {
-  return mail.filter(({ to }) => to === 'c').map(({ type }) => type)
-}
-
 t.test('a target of an earlier program asks for the vote, and has it', async (t) => {
-  const cores = new Cores(three)
-  cores.elect('a')
-  cores.settle()
-  cores.core('a').transfer('c', cores.now)
-  cores.turn('a')
+  const cores = handingOver(three)
   const known = { voted: false, acknowledgedIndex: 0 }
   cores.mail = cores.mail.map((message) =>
     message.type === 'timeoutNow' ? { ...message, ...known } : message,
   )
-  for (const message of cores.mail.splice(0)) cores.deliver(message)
+  cores.deliverAll()
   cores.turn('c')
   const asked = cores.mail.filter(({ type }) => type === 'voteRequest').map(({ to }) => to)
   t.same(asked, ['a', 'b'])
@@ -181,11 +169,7 @@ t.test('a target of an earlier program asks for the vote, and has it', async (t)
 })
 
 t.test('the word counts once, and not for a target that was restarted', async (t) => {
-  const cores = new Cores(three)
-  cores.elect('a')
-  cores.settle()
-  cores.core('a').transfer('c', cores.now)
-  cores.turn('a')
+  const cores = handingOver(three)
   const word = cores.mail.find(({ type }) => type === 'timeoutNow')
   if (word === undefined) throw new Error('nothing is handed over')
   cores.settle()
@@ -199,3 +183,17 @@ t.test('the word counts once, and not for a target that was restarted', async (t
   again.settle()
   t.same(again.leaders(), [], 'it follows nobody')
 })
+
+/** The leader a has said that c is to take over; that is in the mail. */
+function handingOver(ids: readonly string[]): Cores {
+  const cores = new Cores(ids)
+  cores.elect('a')
+  cores.settle()
+  cores.core('a').transfer('c', cores.now)
+  cores.turn('a')
+  return cores
+}
+
+function toTarget({ mail }: Cores): readonly string[] {
+  return mail.filter(({ to }) => to === 'c').map(({ type }) => type)
+}
