@@ -6,6 +6,7 @@ import type { ArchivedRow } from './restore.ts'
 import { encodeBlock, noRowsDigest, restoreDigest } from './restore.ts'
 import { kind } from './keys.ts'
 import type { State } from './state.ts'
+import { wholeRange } from './table.ts'
 
 const blockBytesTarget = 256 * 1024
 
@@ -38,7 +39,7 @@ export class RowExport {
   async *blocks(): AsyncGenerator<Uint8Array> {
     let rows: ArchivedRow[] = []
     let bytes = 0
-    for await (const page of this.#state.pages({ prefix: kind.row, from: kind.row }, true)) {
+    for await (const page of this.#state.pages(wholeRange(kind.row), true)) {
       for (const [key, value] of page) {
         rows.push({ key, value })
         bytes += key.length + value.byteLength

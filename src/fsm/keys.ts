@@ -106,6 +106,27 @@ export function generationPrefix(generation: number): string {
   )
 }
 
+/** Of `generationPrefix`. */
+const generationLength = 4
+
+/** Whether it is the key of an index entry; a generation is in front. */
+export function isIndexKey(full: string): boolean {
+  return full[generationLength] === kind.index
+}
+
+/**
+ * What all keys of the same table or index begin with, behind `front`, their generation; null for a key of another generation and
+ * for what is no row and no index entry.
+ */
+export function baseOfKey(full: string, front: string): string | null {
+  if (!full.startsWith(front)) return null
+  const isIndex = isIndexKey(full)
+  if (!isIndex && full[generationLength] !== kind.row) return null
+  const tableEnd = full.indexOf(partEnd, generationLength) + partEnd.length
+  const end = isIndex ? full.indexOf(partEnd, tableEnd) + partEnd.length : tableEnd
+  return full.slice(generationLength, end)
+}
+
 export function generationOf(key: string): number {
   let generation = 0
   for (let position = 0; position < 4; position += 1) {

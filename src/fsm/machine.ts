@@ -23,13 +23,14 @@ import type {
 import { AppliedCommands, type CommandListener, type NamedListener } from './applied-commands.ts'
 import { RowExport } from './archive.ts'
 import { Batch } from './batch.ts'
+import { Caches } from './caches.ts'
 import { ChangedRows } from './changed-rows.ts'
 import { assertKnown, versionCommands } from './cluster-version.ts'
 import { CommandCodec, commandVersion, unpack } from './codec.ts'
 import type { ChangesListener, Command, Domain, Proposable, Reader } from './domain.ts'
 import { EntryApplier, type Definition } from './entry-applier.ts'
 import { StateFolder } from './folder.ts'
-import { RowCache } from './row-cache.ts'
+import type { KeySetLimits } from './key-sets.ts'
 import { WriteBehind } from './write-behind.ts'
 import { openStore, type OnDamage } from './open.ts'
 import { readCommandVersion, readInstalled, readPosition } from './position.ts'
@@ -67,6 +68,7 @@ export type MachineOptions = {
   readonly onDamage?: () => Promise<OnDamage>
   readonly watchLimits?: WatchLimits
   readonly storeLimits?: StoreLimits
+  readonly keySetLimits?: KeySetLimits
   /** The newest command version of this program, for tests of clusters that run several. */
   readonly commandVersion?: number
   /** Instead of the program's `cascadeRowsMax`, for tests. */
@@ -93,7 +95,7 @@ export async function openMachine(options: MachineOptions): Promise<Machine> {
       folder,
       tables,
       ...opened,
-      state: new State(store, position, [], new RowCache()),
+      state: new State(store, position, [], new Caches(options.keySetLimits)),
     })
   } catch (error) {
     folder.close()
@@ -132,6 +134,7 @@ export class Machine implements StateMachine {
     this.#writeBehind = new WriteBehind({
       store: parts.store,
       state: parts.state,
+      caches: () => new Caches(options.keySetLimits),
       limits: options.storeLimits ?? storeLimits,
       clock: options.clock,
       logger: options.logger,

@@ -5,12 +5,12 @@ import { codeOf, fullTextOf, MusterError } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import { assertKnown } from './cluster-version.ts'
 import { Batch } from './batch.ts'
+import { Caches } from './caches.ts'
 import type { Domain } from './domain.ts'
 import { assertFormat } from './folder.ts'
 import type { StateFolder } from './folder.ts'
 import { formatRow, generationsRow, stateFormat } from './meta.ts'
 import { firstPosition, readCommandVersion, readPosition } from './position.ts'
-import { RowCache } from './row-cache.ts'
 import { State } from './state.ts'
 import { Store } from './store.ts'
 import type { StoreLimits } from './store.ts'
@@ -87,7 +87,7 @@ async function createStore(options: OpenStoreOptions): Promise<OpenedStore> {
   const name = await folder.unusedName()
   const store = await Store.open(folder.pathOf(name), limits)
   try {
-    const batch = new Batch(tables, new State(store, firstPosition, [], new RowCache()))
+    const batch = new Batch(tables, new State(store, firstPosition, [], new Caches()))
     for (const { seed } of domains) batch.change(0, seed ?? [])
     batch.finish()
     const rows = new Map(batch.rows)

@@ -6,13 +6,14 @@
 import { setImmediate } from 'node:timers/promises'
 import { MusterError } from '../lib/errors.ts'
 import type { Configuration } from '../raft/core/message.ts'
+import type { Caches } from './caches.ts'
+import { knownKey, type KnownKey } from './key-set.ts'
 import { compareEncoded, generationPrefix } from './keys.ts'
 import { unpack } from './codec.ts'
 import type { Generations } from './meta.ts'
-import type { RowCache } from './row-cache.ts'
 import { pageRowsMax } from './store.ts'
 import type { Rows, Store, StoreIterator, StoreSnapshot } from './store.ts'
-import type { KeyRange } from './table.ts'
+import { wholeRange, type KeyRange } from './table.ts'
 
 /** How far a state is; the part of it that is not rows. */
 export type Position = {
@@ -43,20 +44,20 @@ export class State {
   readonly position: Position
   /** In front of every key of a table. */
   readonly generationPrefix: string
-  readonly cache: RowCache
+  readonly caches: Caches
   /** Oldest first. May hold batches that the store has by now: the same rows. */
   #overlays: readonly Rows[]
   #readers = 0
   #snapshot: StoreSnapshot | null = null
   #superseded = false
 
-  /** `cache`: of this store alone; told of every batch before the state that follows it is read. */
-  constructor(store: Store, position: Position, overlays: readonly Rows[], cache: RowCache) {
+  /** `caches`: of this store alone. */
+  constructor(store: Store, position: Position, overlays: readonly Rows[], caches: Caches) {
     this.store = store
     this.position = position
     this.generationPrefix = generationPrefix(position.generations.current)
     this.#overlays = overlays
-    this.cache = cache
+    this.caches = caches
   }
 
   /** Keeps this state readable until `release`, whatever is applied meanwhile. Throws `unavailable` when it is too late. */
@@ -90,13 +91,13 @@ export class State {
   /** The decoded row at the key `full`, generation in front. It is shared: not to be changed. */
   row(full: string): unknown {
     const { appliedIndex } = this.position
-    const kept = this.cache.get(full, appliedIndex)
+    const kept = this.caches.rows.get(full, appliedIndex)
     if (kept !== undefined) return kept
-    if (this.cache.isAbsent(full, appliedIndex)) return undefined
+    if (this.caches.rows.isAbsent(full, appliedIndex)) return undefined
     const changed = this.#overlaid(full)
     const bytes = changed === undefined ? this.store.get(full, this.#snapshot) : changed
     if (bytes === undefined || bytes === null) {
-      if (!this.#superseded) this.cache.addAbsent(full, appliedIndex)
+      if (!this.#superseded) this.caches.rows.addAbsent(full, appliedIndex)
       return undefined
     }
     return this.#kept(full, bytes)
@@ -120,7 +121,7 @@ export class State {
         found[at] = extraBytes === null ? undefined : unpack(extraBytes)
         continue
       }
-      found[at] = this.cache.get(full, appliedIndex)
+      found[at] = this.caches.rows.get(full, appliedIndex)
       if (found[at] !== undefined) continue
       const bytes = this.#overlaid(full)
       if (bytes === undefined) missing.push({ at, full })
@@ -136,6 +137,25 @@ export class State {
       if (bytes !== undefined) found[at] = decoded(full, bytes)
     }
     return found
+  }
+
+  /**
+   * The keys of a range, in order; null: they are not in memory, or more than `keysMax`, so `pages` reads them. `extra`: as of `pages`.
+   */
+  known(range: KeyRange, keysMax: number, extra?: Rows): readonly KnownKey[] | null {
+    const { appliedIndex } = this.position
+    const front = this.generationPrefix
+    const { keySets } = this.caches
+    const found = keySets.find(range, front, { appliedIndex, keysMax })
+    if (found === 'unknown' && !this.#superseded) {
+      const { base } = range
+      const read = (): AsyncIterable<Page> => this.pages(wholeRange(base), true)
+      keySets.missed({ base, front, appliedIndex, read })
+    }
+    if (typeof found === 'string') return null
+    if (extra === undefined) return found
+    const changes = overlaidRange([extra], front + range.prefix, front + range.from)
+    return changes.length === 0 ? found : withChanges(found, changes, front + range.base)
   }
 
   /**
@@ -188,7 +208,8 @@ export class State {
   #kept(full: string, bytes: Uint8Array): unknown {
     const row = unpack(bytes)
     // For an older state it is unknown here whether the row has changed since.
-    if (!this.#superseded) this.cache.add(full, bytes.byteLength, row, this.position.appliedIndex)
+    if (!this.#superseded)
+      this.caches.rows.add(full, bytes.byteLength, row, this.position.appliedIndex)
     return row
   }
 
@@ -217,6 +238,20 @@ function overlaidRange(overlays: readonly Rows[], prefix: string, from: string):
     }
   }
   return [...found].sort(([left], [right]) => compareEncoded(left, right))
+}
+
+/** `base`: what all keys of the table or index begin with, generation in front. */
+function withChanges(
+  known: readonly KnownKey[],
+  changes: readonly Change[],
+  base: string,
+): readonly KnownKey[] {
+  const all = new Map(known.map((key) => [key.full, key]))
+  for (const [full, value] of changes) {
+    if (value === null) all.delete(full)
+    else all.set(full, knownKey(full, base, value))
+  }
+  return [...all.values()].sort((left, right) => compareEncoded(left.full, right.full))
 }
 
 /** Puts changes between and over stored rows, page by page. */

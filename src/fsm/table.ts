@@ -137,12 +137,17 @@ export function indexOf(bound: BoundTable, name: string): BoundIndex {
   throw new AssertionError(`table ${bound.name} has no index ${name}`)
 }
 
-/** A range below a table's or an index's prefix: all its keys begin with `prefix`, the first is not below `from`. */
-export type KeyRange = { readonly prefix: string; readonly from: string }
+/** A range below a table's or an index's prefix, `base`: all its keys begin with `prefix`, the first is not below `from`. */
+export type KeyRange = { readonly base: string; readonly prefix: string; readonly from: string }
 
 export function keyRange(base: string, range: Range): KeyRange {
   const prefix = base + encodeRangePrefix(range)
-  if (range.from === undefined) return { prefix, from: prefix }
+  if (range.from === undefined) return { base, prefix, from: prefix }
   const from = base + encodeKey(range.from)
-  return { prefix, from: compareEncoded(from, prefix) < 0 ? prefix : from }
+  return { base, prefix, from: compareEncoded(from, prefix) < 0 ? prefix : from }
+}
+
+/** All below a prefix. */
+export function wholeRange(base: string): KeyRange {
+  return { base, prefix: base, from: base }
 }

@@ -6,10 +6,10 @@ import { present } from '../lib/assert.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Key, Range, Reader, Table } from './domain.ts'
 import type { Batch } from './batch.ts'
-import { unpack } from './codec.ts'
-import type { Page, State } from './state.ts'
+import { firstKey, indexedPages, keyPages, rowPages, type RangeSource } from './ranges.ts'
+import type { State } from './state.ts'
 import { indexOf, keyRange, placeOf } from './table.ts'
-import type { BoundTable, KeyRange, Tables } from './table.ts'
+import type { BoundTable, Tables } from './table.ts'
 import { asTouched, Touched } from './touched.ts'
 
 /** What a reader reads, and where it notes it. */
@@ -53,9 +53,10 @@ class TableReader implements Reader {
 
   pages<Row>(table: Table<Row>, range: Range = {}): AsyncIterable<readonly Row[]> {
     const { tables, state, touched } = this.#source
-    const keys = keyRange(tables.get(table.name).rowPrefix, range)
+    const bound = tables.get(table.name)
+    const keys = keyRange(bound.rowPrefix, range)
     touched?.addPrefix(keys.prefix)
-    return decodePages(() => state().pages(keys, false))
+    return { [Symbol.asyncIterator]: () => rowPages<Row>(bound, keys, { state: state() }) }
   }
 
   pagesBy<Row>(table: Table<Row>, index: string, range: Range = {}): AsyncIterable<readonly Row[]> {
@@ -63,12 +64,7 @@ class TableReader implements Reader {
     const bound = tables.get(table.name)
     const keys = keyRange(indexOf(bound, index).prefix, range)
     touched?.addPrefix(keys.prefix)
-    return {
-      async *[Symbol.asyncIterator]() {
-        const source = state()
-        yield* rowsOfEntries<Row>(bound, source.pages(keys, false), (found) => source.rows(found))
-      },
-    }
+    return { [Symbol.asyncIterator]: () => indexedPages<Row>(bound, keys, { state: state() }) }
   }
 
   keysBy<Row>(
@@ -80,14 +76,14 @@ class TableReader implements Reader {
     const prefix = keysBase(tables.get(table.name), index)
     const keys = keyRange(prefix, range)
     touched?.addPrefix(keys.prefix)
-    return keyPages(prefix, () => state().pages(keys, true))
+    return { [Symbol.asyncIterator]: () => keyPages(keys, { state: state() }) }
   }
 
   nextBy<Row>(table: Table<Row>, index: string, from: Key): Promise<string | null> {
     const { tables, state, touched } = this.#source
     const { prefix } = indexOf(tables.get(table.name), index)
     touched?.addPrefix(prefix)
-    return firstKey(prefix, from, (keys) => state().pages(keys, true, undefined, 1))
+    return firstKey(keyRange(prefix, { from }), { state: state() })
   }
 
   tableIndex(table: Table<never> | Table<unknown>): number {
@@ -148,10 +144,12 @@ export class View extends TableReader {
 export class BatchReader implements Reader {
   readonly #tables: Tables
   readonly #batch: Batch
+  readonly #source: RangeSource
 
   constructor(tables: Tables, batch: Batch) {
     this.#tables = tables
     this.#batch = batch
+    this.#source = { state: batch.state, extra: batch.rows }
   }
 
   get appliedIndex(): number {
@@ -175,20 +173,15 @@ export class BatchReader implements Reader {
   }
 
   pages<Row>(table: Table<Row>, range: Range = {}): AsyncIterable<readonly Row[]> {
-    const keys = keyRange(this.#tables.get(table.name).rowPrefix, range)
-    return decodePages(() => this.#batch.state.pages(keys, false, this.#batch.rows))
+    const bound = this.#tables.get(table.name)
+    const keys = keyRange(bound.rowPrefix, range)
+    return { [Symbol.asyncIterator]: () => rowPages<Row>(bound, keys, this.#source) }
   }
 
   pagesBy<Row>(table: Table<Row>, index: string, range: Range = {}): AsyncIterable<readonly Row[]> {
-    const { state, rows } = this.#batch
     const bound = this.#tables.get(table.name)
     const keys = keyRange(indexOf(bound, index).prefix, range)
-    return {
-      [Symbol.asyncIterator]: () =>
-        rowsOfEntries<Row>(bound, state.pages(keys, false, rows), (found) =>
-          state.rows(found, rows),
-        ),
-    }
+    return { [Symbol.asyncIterator]: () => indexedPages<Row>(bound, keys, this.#source) }
   }
 
   keysBy<Row>(
@@ -198,13 +191,12 @@ export class BatchReader implements Reader {
   ): AsyncIterable<readonly string[]> {
     const prefix = keysBase(this.#tables.get(table.name), index)
     const keys = keyRange(prefix, range)
-    return keyPages(prefix, () => this.#batch.state.pages(keys, true, this.#batch.rows))
+    return { [Symbol.asyncIterator]: () => keyPages(keys, this.#source) }
   }
 
   nextBy<Row>(table: Table<Row>, index: string, from: Key): Promise<string | null> {
-    const { state, rows } = this.#batch
     const { prefix } = indexOf(this.#tables.get(table.name), index)
-    return firstKey(prefix, from, (keys) => state.pages(keys, true, rows, 1))
+    return firstKey(keyRange(prefix, { from }), this.#source)
   }
 
   tableIndex(table: Table<never> | Table<unknown>): number {
@@ -215,56 +207,7 @@ export class BatchReader implements Reader {
   }
 }
 
-function decodePages<Row>(open: () => AsyncIterable<Page>): AsyncIterable<readonly Row[]> {
-  return {
-    async *[Symbol.asyncIterator]() {
-      for await (const page of open()) yield page.map(([, bytes]) => unpack(bytes) as Row)
-    },
-  }
-}
-
 /** What all keys of the rows (null), or of an index, begin with. */
 function keysBase(bound: BoundTable, index: string | null): string {
   return index === null ? bound.rowPrefix : indexOf(bound, index).prefix
-}
-
-/** Without `base`, which all keys begin with. */
-function keyPages(base: string, open: () => AsyncIterable<Page>): AsyncIterable<readonly string[]> {
-  return {
-    async *[Symbol.asyncIterator]() {
-      for await (const page of open()) yield page.map(([key]) => key.slice(base.length))
-    },
-  }
-}
-
-/** Without `base`, which all keys of the index begin with. */
-async function firstKey(
-  base: string,
-  from: Key,
-  pages: (range: KeyRange) => AsyncIterable<Page>,
-): Promise<string | null> {
-  for await (const [first] of pages(keyRange(base, { from }))) {
-    if (first !== undefined) return first[0].slice(base.length)
-  }
-  return null
-}
-
-/** The rows that a page of index entries points to. */
-async function* rowsOfEntries<Row>(
-  bound: BoundTable,
-  pages: AsyncIterable<Page>,
-  rowsAt: (keys: string[]) => Promise<readonly unknown[]>,
-): AsyncGenerator<readonly Row[]> {
-  for await (const page of pages) {
-    const keys = page.map(([, primary]) => bound.rowPrefix + Buffer.from(primary).toString())
-    const rows = await rowsAt(keys)
-    const gap = rows.indexOf(undefined)
-    if (gap >= 0) {
-      throw new MusterError(
-        'corrupt',
-        `table ${bound.name} has an index entry without its row, number ${gap} of a page`,
-      )
-    }
-    yield rows as readonly Row[]
-  }
 }

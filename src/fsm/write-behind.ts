@@ -16,10 +16,10 @@ import { MusterError } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { LogIndex, SnapshotMeta } from '../raft/state-machine.ts'
 import type { Batch } from './batch.ts'
+import type { Caches } from './caches.ts'
 import { Compaction } from './compaction.ts'
 import { metaOf, readPosition } from './position.ts'
 import { assertDiskSpace } from './disk-space.ts'
-import { RowCache } from './row-cache.ts'
 import { State, type Position } from './state.ts'
 import { Store } from './store.ts'
 import type { Rows, StoreLimits } from './store.ts'
@@ -38,6 +38,8 @@ export type WriteBehindOptions = {
   /** The state's folder, by its path, and the store in it. */
   readonly store: Store
   readonly state: State
+  /** Of another store than the one before. */
+  readonly caches: () => Caches
   readonly limits: StoreLimits
   readonly clock: Clock
   readonly logger: Logger
@@ -100,9 +102,10 @@ export class WriteBehind {
     const restored = position.generations !== this.#state.position.generations
     // Views of the old state get their snapshot now: nothing newer is on its way to the store yet.
     this.#state.supersede()
-    this.#state.cache.changed(batch, position.appliedIndex)
+    const { caches } = this.#state
     this.#pending = [...this.#pending, batch.rows]
-    this.#state = new State(this.#store, position, this.#pending, this.#state.cache)
+    this.#state = new State(this.#store, position, this.#pending, caches)
+    caches.changed(batch, this.#state.generationPrefix, position.appliedIndex)
     this.#gathered.push(batch.rows)
     this.#gatheredBytes += bytesOf(batch.rows)
     const previous = this.#writing
@@ -148,7 +151,8 @@ export class WriteBehind {
       const old = this.#store
       this.#store = store
       this.#pending = []
-      this.#state = new State(store, position, this.#pending, new RowCache())
+      this.#state.caches.keySets.stop()
+      this.#state = new State(store, position, this.#pending, this.#options.caches())
       this.#landedIndex = position.appliedIndex
       return old
     })
@@ -159,6 +163,9 @@ export class WriteBehind {
     await this.#compaction.stop()
     await this.settled()
     await this.#replacing
+    const { keySets } = this.#state.caches
+    keySets.stop()
+    await keySets.idle()
     await this.#store.close()
   }
 
@@ -247,7 +254,8 @@ export class WriteBehind {
     this.#takeGathered()
     const { position } = this.#state
     this.#store = store
-    this.#state = new State(store, position, batches, new RowCache())
+    this.#state.caches.keySets.stop()
+    this.#state = new State(store, position, batches, this.#options.caches())
     // Given to the store in this turn: a batch that is published from now on comes after them. What the failed store has of
     // them already is written over, by themselves or by what came later.
     await store.write(together(batches))
