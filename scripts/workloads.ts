@@ -2,11 +2,14 @@
  * How fast jobs run: from a registration to a running allocation, many jobs, and many allocations of one job. Everything is asked over the
  * HTTP API, so the same measurement can be made of Nomad.
  *
- *     node scripts/workloads.ts [--port 4646]
+ *     node scripts/workloads.ts [--port 4646 | --program FILE]
  *
- * `--port`: of an API on loopback whose nodes have `mock_driver`. Without one: three servers and a client agent of this checkout, with `mock_driver`; then also what they take of memory.
+ * `--port`: of an API on loopback whose nodes have `mock_driver`. Without one: three servers and a client agent of this checkout, or of an
+ * installed release, `--program`; then also what they take of memory, right after the work and once they have collected what it left.
  */
 import { readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Cluster } from '../test/support/cluster.ts'
 import { eventuallyTrue } from '../test/support/eventually.ts'
@@ -14,7 +17,6 @@ import { freePorts } from '../test/support/free-ports.ts'
 import { HttpClient } from '../test/support/http-client.ts'
 import { mockTask } from '../test/support/mock-task.ts'
 import { ServerProcess } from '../test/support/server-process.ts'
-import { join } from 'node:path'
 
 const singles = 50
 const manyJobs = 200
@@ -23,21 +25,26 @@ const writersAtOnce = 16
 const patience = { timeoutMs: 120_000, everyMs: 10 }
 const kib = 1_024
 
-const { values } = parseArgs({ options: { port: { type: 'string' } } })
+const restMs = 20_000
+const mb = 1_000_000
+
+const { values } = parseArgs({
+  options: { port: { type: 'string' }, program: { type: 'string' } },
+})
+const own = values.program === undefined ? {} : { program: resolve(values.program) }
 
 type Summary = { readonly Summary: Readonly<Record<string, Readonly<Record<string, number>>>> }
 
 if (values.port === undefined) {
-  const cluster = await Cluster.start({ gossip: true, logLevel: 'warn' })
+  const cluster = await Cluster.start({ gossip: true, logLevel: 'warn', ...own })
   const agent = await startAgent(cluster)
   try {
     const leader = await cluster.waitForLeader()
     await measure(cluster.http(leader))
-    for (const at of cluster.all) {
-      const who = at === leader ? 'leader' : 'follower'
-      say(`${who}: ${await residentMib(cluster.server(at).pid)} MiB resident`)
-    }
-    say(`client agent: ${await residentMib(agent.pid)} MiB resident`)
+    const pids = [...cluster.all.map((at) => cluster.server(at).pid), agent.pid]
+    await sayResident('right after', pids)
+    await delay(restMs)
+    await sayResident(`after ${restMs / 1_000} s without work`, pids)
   } finally {
     await agent.kill()
     await cluster.stop()
@@ -108,6 +115,7 @@ async function startAgent(cluster: Cluster): Promise<ServerProcess> {
     folder: cluster.folder,
     ports: { http, rpc, gossip, ops },
     pidFile: join(cluster.folder, 'pids'),
+    ...own,
     config: {
       log_level: 'warn',
       client: {
@@ -147,9 +155,21 @@ function until(what: string, holds: () => Promise<boolean>): Promise<void> {
   return eventuallyTrue(what, holds, patience)
 }
 
-async function residentMib(pid: number | null): Promise<number> {
+/** `pids`: of the servers, and of the client agent, the last one. */
+async function sayResident(when: string, pids: readonly (number | null)[]): Promise<void> {
+  const bytes = await Promise.all(pids.map(residentBytes))
+  const agent = bytes.pop() ?? 0
+  const inMb = (value: number): string => (value / mb).toFixed(0)
+  const servers = bytes.map(inMb).join(', ')
+  const together = inMb(Math.max(...bytes) + agent)
+  say(
+    `resident ${when}: servers ${servers} MB, client agent ${inMb(agent)} MB, it and the largest server ${together} MB`,
+  )
+}
+
+async function residentBytes(pid: number | null): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
-  return Math.round(Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / kib)
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) * kib
 }
 
 function rate(count: number, ms: number): string {
