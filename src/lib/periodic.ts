@@ -4,6 +4,9 @@ import type { Clock } from './clock.ts'
 import { codeOf, textOf } from './errors.ts'
 import type { Logger } from './log.ts'
 
+/** A shorter gap is not worth the timer. */
+const gapMsMin = 1
+
 export type Running = { stop(): Promise<void> }
 
 export type Rounds = {
@@ -61,7 +64,8 @@ class Periodic implements Running {
     while (!signal.aborted) {
       this.#woken = false
       const pauseMs = await this.#round()
-      if (gapMs !== undefined) await delay(clock, gapMs(), signal)
+      const gap = gapMs?.() ?? 0
+      if (gap >= gapMsMin) await delay(clock, gap, signal)
       if (!this.#woken) await this.#pause.wait(pauseMs, signal)
     }
   }

@@ -59,6 +59,8 @@ export type CommandVersions = {
 }
 
 const roundMs = 300
+/** Of a follower that knows its leader. */
+const settledRoundMs = 1_000
 const callTimeoutMs = 2_000
 /** A server with data that heard of no leader in this many rounds asks whether it still belongs to the cluster. */
 const strandedRounds = 10
@@ -226,8 +228,13 @@ export class ServerMembership implements MembershipAnswers {
   #next(delayMs: number): void {
     if (this.#stopped) return
     this.#timer = this.#options.clock.setTimer(delayMs, () => {
-      this.#round = this.#look().finally(() => this.#next(roundMs))
+      this.#round = this.#look().finally(() => this.#next(this.#pauseMs()))
     })
+  }
+
+  #pauseMs(): number {
+    const { role, leaderId } = this.#options.node.status()
+    return role === 'follower' && leaderId !== null ? settledRoundMs : roundMs
   }
 
   /** Never rejects. */

@@ -24,6 +24,8 @@ export type Connection = {
 /** A connection without a stream that passed the handshake is closed after this. */
 const idleConnectionMs = 10_000
 const sweepMs = 100
+/** While all connections have passed the handshake. */
+const knownSweepMs = 300
 
 export type ConnectionLimits = {
   readonly connectionsMax: number
@@ -40,6 +42,7 @@ export class InboundConnections {
   /** Those without an accepted stream, the oldest first. */
   readonly #strangers = new Set<Connection>()
   #sweep: Timer | null = null
+  #sweepMs = 0
   #onEmpty: () => void = () => {}
 
   constructor(clock: Clock, limits: ConnectionLimits) {
@@ -115,6 +118,7 @@ export class InboundConnections {
     if (socket.destroyed) return
     connection.idle = this.#clock.setTimer(idleConnectionMs, () => socket.destroy())
     this.#strangers.add(connection)
+    this.#watchUnread()
     if (this.#strangers.size <= this.#limits.strangersMax) return
     for (const oldest of this.#strangers) {
       // Its 'close' comes later, and the next one must find another.
@@ -126,7 +130,11 @@ export class InboundConnections {
 
   /** gRPC gathers a frame out of our sight; how much it holds is seen from what came since the last whole one. */
   #watchUnread(): void {
-    this.#sweep ??= this.#clock.setTimer(sweepMs, () => {
+    const everyMs = this.#strangers.size > 0 ? sweepMs : knownSweepMs
+    if (this.#sweep !== null && this.#sweepMs <= everyMs) return
+    this.#sweep?.cancel()
+    this.#sweepMs = everyMs
+    this.#sweep = this.#clock.setTimer(everyMs, () => {
       this.#sweep = null
       let bytes = 0
       let most: Connection | null = null

@@ -10,8 +10,9 @@ import { failDeployment, promoteDeployment } from './commands.ts'
 import { activeDeployments, deploymentsIndex } from './queries.ts'
 import { stepOf, type Step } from './step-model.ts'
 
-/** Whether one was written costs next to nothing to see. */
+/** While there are any. Whether one was written costs next to nothing to see. */
 const everyMs = 250
+const everyMsWithout = 1_000
 const retryMs = 1_000
 /** Looks take at most a tenth of the leader's time. */
 const gapPerLook = 9
@@ -21,6 +22,7 @@ type Due = { readonly id: string; readonly step: Exclude<Step, { type: 'wait' }>
 export function startDeploymentWatcher({ clock, log, view, propose }: DutyContext): Running {
   let lookedIndex = 0
   let untilMs = Infinity
+  let areThere = false
   let lookedForMs = 0
   return periodic({
     clock,
@@ -34,6 +36,7 @@ export function startDeploymentWatcher({ clock, log, view, propose }: DutyContex
       const due = await look()
       lookedForMs = clock.monotonicMs() - beganMs
       for (const one of due) if (!signal.aborted) await carryOut(one)
+      return areThere ? everyMs : everyMsWithout
     },
   })
 
@@ -44,8 +47,10 @@ export function startDeploymentWatcher({ clock, log, view, propose }: DutyContex
       if (index === lookedIndex && nowMs < untilMs) return []
       const due: Due[] = []
       let nextMs = Infinity
+      areThere = false
       for await (const page of activeDeployments(reader)) {
         for (const row of page) {
+          areThere = true
           const step = stepOf(row, nowMs)
           if (step.type === 'wait') nextMs = Math.min(nextMs, step.untilMs)
           else due.push({ id: row.id, step })
