@@ -13,6 +13,7 @@ import { evaluationById } from '../evaluations/queries.ts'
 import type { Applied, Reader } from '../../fsm/domain.ts'
 import type { DeploymentRow } from '../deployments/model.ts'
 import { deploymentById } from '../deployments/queries.ts'
+import { systemDeploymentsVersion } from '../jobs/later-model.ts'
 import { versionOf } from '../jobs/queries.ts'
 import type { JobVersionRow } from '../jobs/table.ts'
 import type { NodeRow } from '../nodes/model.ts'
@@ -62,6 +63,7 @@ export const applyPlan = defineCommand({
       ),
       versions: versionsKnown(reader, evaluation, plan, rows),
       deployments,
+      changesCounts: reader.commandVersion >= systemDeploymentsVersion,
       successes: successesOf(reader, plan, deployments),
       evaluations: new Map(
         plan.evaluations.flatMap(({ id }) => {

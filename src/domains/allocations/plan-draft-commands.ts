@@ -2,7 +2,7 @@
 import type { Change } from '../../fsm/domain.ts'
 import { insert, put, replace } from '../define.ts'
 import { isActive, isFulfilled, type DeploymentRow } from '../deployments/model.ts'
-import { newDeployment, withStatus } from '../deployments/state-model.ts'
+import { newDeployment, withCounts, withStatus } from '../deployments/state-model.ts'
 import {
   derivedId,
   isTerminal as isOver,
@@ -43,6 +43,8 @@ export type PlanFound = {
   readonly versions: ReadonlySet<string>
   readonly evaluations: ReadonlyMap<string, EvaluationRow>
   readonly deployments: ReadonlyMap<string, DeploymentRow>
+  /** The cluster knows `systemDeploymentsVersion`. */
+  readonly changesCounts: boolean
   /** By deployment that ends well. */
   readonly successes: ReadonlyMap<string, JobVersionRow>
 }
@@ -128,15 +130,19 @@ export class PlanDraft {
     if (reason !== null) this.#refused.push({ id, nodeId, reason })
   }
 
-  /** It is there already where an earlier entry of the plan made it. */
+  /** It is there already where an earlier entry of the plan made it, or where it wants other counts than before. */
   #deploy(): void {
     const { deployment, nowMs } = this.#plan
     const job = this.#job?.row
     if (deployment === undefined || job === undefined) return
-    if (this.#deployments.of(deployment.id) !== null) return
     const moment = { index: this.#index, nowMs }
-    const { priority } = this.#found.evaluation
-    this.#deployments.set(newDeployment(deployment, job, priority, moment))
+    const before = this.#deployments.of(deployment.id)
+    if (before === null) {
+      const { priority } = this.#found.evaluation
+      this.#deployments.set(newDeployment(deployment, job, priority, moment))
+    } else if (this.#found.changesCounts && isActive(before) && this.#isOfJob(before)) {
+      this.#deployments.set(withCounts(before, deployment.groups, moment))
+    }
   }
 
   /** What changed since the worker looked may not be fulfilled any more: the report that changed it has the job looked at again. */

@@ -1,5 +1,5 @@
 /**
- * Deployments: how the allocations of one version of a service job take the place of those before it, group by group. The scheduler
+ * Deployments: how the allocations of one version of a service or system job take the place of those before it, group by group. The scheduler
  * makes one with the first plan of a version that changes something; reports of health are counted in it, and it ends well or badly.
  *
  * `deployments` may import `namespaces`, `evaluations`, `jobs`, `rpc`, `fsm`, `api` and `lib`. Allocations name their deployment, and

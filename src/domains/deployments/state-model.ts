@@ -46,6 +46,37 @@ export function newDeployment(
   }
 }
 
+/**
+ * It wants other counts than before, as nodes came or went. A group that wants more has its time for the next healthy one from now on.
+ * The same row where nothing changes.
+ */
+export function withCounts(
+  row: DeploymentRow,
+  wanted: NewDeployment['groups'],
+  moment: Moment,
+): DeploymentRow {
+  const groups = row.groups.map((group) => {
+    const counts = wanted.find((one) => one.group === group.group)
+    if (counts === undefined) return group
+    const { desiredTotal } = counts
+    // Those that are promoted meanwhile stay as they were.
+    const desiredCanaries = isCanarying(group) ? counts.desiredCanaries : group.desiredCanaries
+    const wantsMore = desiredTotal > group.desiredTotal || desiredCanaries > group.desiredCanaries
+    if (
+      !wantsMore &&
+      desiredTotal === group.desiredTotal &&
+      desiredCanaries === group.desiredCanaries
+    ) {
+      return group
+    }
+    const restarts = wantsMore && group.requireProgressByMs !== null
+    const requireProgressByMs = restarts ? progressBy(group, moment) : group.requireProgressByMs
+    return { ...group, desiredTotal, desiredCanaries, requireProgressByMs }
+  })
+  const isSame = groups.every((group, at) => group === row.groups[at])
+  return isSame ? row : changed({ ...row, groups }, moment)
+}
+
 /** How an allocation counts in its deployment. */
 export type Standing = {
   readonly healthy: boolean | null

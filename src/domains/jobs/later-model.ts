@@ -9,6 +9,9 @@ import type { Task } from './task-model.ts'
 /** The command version of the first programs that know them. */
 export const laterMembersVersion = 12
 
+/** The command version of the first programs that make deployments of system jobs, and change what one under way wants. */
+export const systemDeploymentsVersion = 15
+
 /** Attribute of nodes: the newest members that their agents know, by the command version that brought them. */
 export const jobMembersAttribute = 'muster.jobs'
 
@@ -26,6 +29,16 @@ export function asked<
 export function laterMembersOf({ TaskGroups }: JobSpec): readonly string[] {
   return TaskGroups.flatMap((group, at) => {
     return laterMembersOfGroup(group).map((path) => `TaskGroups[${at}].${path}`)
+  })
+}
+
+/** The paths of the members by which a system job asks more of its deployments than steps of `MaxParallel`. */
+export function systemDeploymentMembersOf({ Type, TaskGroups }: JobSpec): readonly string[] {
+  if (Type !== 'system') return []
+  return TaskGroups.flatMap(({ Update }, at) => {
+    if (Update === null) return []
+    const names = (['Canary', 'AutoRevert', 'AutoPromote'] as const).filter((name) => Update[name])
+    return names.map((name) => `TaskGroups[${at}].Update.${name}`)
   })
 }
 

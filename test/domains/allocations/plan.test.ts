@@ -1,5 +1,7 @@
 /** Plans of scheduler workers: what is checked again when they are applied. */
 import t from 'tap'
+import { deploymentById } from '../../../src/domains/deployments/queries.ts'
+import { systemDeploymentsVersion } from '../../../src/domains/jobs/later-model.ts'
 import { idOf, nowMs, placedOn, proposed, workloads } from './workloads.ts'
 
 void t.test(
@@ -228,3 +230,30 @@ void t.test('what ends for another does so in the entry that places that one', a
   const more = await here.plan(high, { place: [placedOn(high, node, 3, { cpuMhz: 100 })] })
   t.match(more.refused, [{ reason: 'the node has too little cpu' }], 'it counts until it has ended')
 })
+
+void t.test(
+  'a deployment wants what the newest plan says, once every server does it so',
+  async (t) => {
+    const here = await workloads(t, systemDeploymentsVersion - 1)
+    const job = await here.plant('web', 'system')
+    const id = idOf('depl', 1)
+    const plan = (desiredTotal: number) => {
+      const rules = { autoRevert: false, autoPromote: false, progressDeadlineMs: 0 }
+      const group = { group: 'g', ...rules, desiredCanaries: 0, desiredTotal }
+      return here.plan(job, { deployment: { id, groups: [group] } })
+    }
+    const total = () => here.read((reader) => deploymentById(reader, id))?.groups[0]?.desiredTotal
+    await plan(3)
+    t.equal(total(), 3)
+    await plan(4)
+    t.equal(total(), 3, 'as older programs apply it')
+    await here.apply('state.raiseVersion', { version: systemDeploymentsVersion })
+    await plan(4)
+    t.equal(total(), 4)
+    await here.plan(job, {
+      deploymentEnds: [{ id, status: 'cancelled', statusDescription: 'it is over' }],
+    })
+    await plan(5)
+    t.equal(total(), 4, 'one that is over stays as it was')
+  },
+)

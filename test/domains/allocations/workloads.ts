@@ -256,7 +256,11 @@ const noMetrics = {
   tookUs: 0,
 }
 
-export async function workloads(t: Pick<Test, 'teardown'>): Promise<Workloads> {
+/** `version`: the command version that the cluster runs at. */
+export async function workloads(
+  t: Pick<Test, 'teardown'>,
+  version = commandVersion,
+): Promise<Workloads> {
   const folder = await mkdtemp(join(tmpdir(), 'muster-workloads-'))
   const machine = await openMachine({
     folder: join(folder, 'state'),
@@ -276,7 +280,7 @@ export async function workloads(t: Pick<Test, 'teardown'>): Promise<Workloads> {
     const [outcome] = await machine.apply([{ index, term: 1, kind: 'command', data }])
     return outcome
   })
-  await here.apply('state.raiseVersion', { version: commandVersion })
+  await here.apply('state.raiseVersion', { version })
   return here
 }
 
