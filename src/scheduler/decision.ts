@@ -42,6 +42,8 @@ export type ScheduleInput = {
   readonly specOf: (row: AllocationRow) => JobSpec | null
   /** The newest one of the job, whatever became of it; absent or null: there is none. */
   readonly deployment?: DeploymentRow | null
+  /** Every server knows deployments of system jobs, see `systemDeploymentsVersion`. */
+  readonly deploysSystemJobs: boolean
   readonly cluster: Cluster
   readonly settings: Pick<SchedulerSettings, 'algorithm' | 'preemption' | 'oversubscribesMemory'>
   /** Of other jobs. */

@@ -8,6 +8,7 @@ import type { Placement, Placer } from './place.ts'
 import type { NodeSlot } from './reconcile-everywhere.ts'
 import type { GroupPlan, ScheduledJob, Slot, Stop } from './scheduled-job.ts'
 import { penalizedNodes, rescheduledWith } from './reschedule.ts'
+import { noneRoomless, type Roomless } from './rollout-everywhere.ts'
 import type { ScheduledNode } from './scheduled-node.ts'
 
 type Found = Extract<Placement, { type: 'placed' }>
@@ -22,6 +23,7 @@ export class Filling {
   readonly #later: Plan['stop'] = []
   readonly #queued = new Map<string, number>()
   readonly #failed = new Map<string, Metrics>()
+  readonly #roomless = new Map<string, Roomless>()
   readonly #slots = new Map<string, number>()
   readonly #deploymentOf: (group: string) => string | null
 
@@ -55,6 +57,10 @@ export class Filling {
 
   get failed(): Decision['failed'] {
     return [...this.#failed]
+  }
+
+  roomlessOf({ Name }: TaskGroup): Roomless {
+    return this.#roomless.get(Name) ?? noneRoomless
   }
 
   get #isHeldBack(): boolean {
@@ -96,7 +102,13 @@ export class Filling {
     if (this.#waitsFor(group, slot, on)) return
     const instead = this.#placer.preempt(group, penalized, on) ?? found
     if (instead.type === 'placed') return this.#places(group, slot, instead)
+    if (on !== null && slot.previous === null) this.#hasNoRoom(group, slot)
     this.#fails(group, instead.metrics)
+  }
+
+  #hasNoRoom(group: TaskGroup, { isCanary }: Slot): void {
+    const { all, canaries } = this.roomlessOf(group)
+    this.#roomless.set(group.Name, { all: all + 1, canaries: canaries + Number(isCanary) })
   }
 
   #places(group: TaskGroup, slot: Slot, placement: Found): void {

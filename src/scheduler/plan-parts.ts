@@ -15,15 +15,16 @@ export type PlanPart = Pick<
 
 type Rows = Pick<PlanPart, 'place' | 'update' | 'stop' | 'unknown'>
 
-/** At least one, which may be empty. A new deployment is in each: entries that are under way at once come in any order. */
+/** At least one, which may be empty. A deployment that is new or changed is in each: entries that are under way at once come in any order. */
 export function planParts(decision: Decision, rowsMax = partRowsMax): PlanPart[] {
   const { stop, update, unknown, place, deployment } = decision
-  const { create, ends } = deployment
+  const { create, resize, ends } = deployment
+  const named = create ?? resize
   const nothing = (): PlanPart => ({
     place: [],
     update: [],
     stop: [],
-    ...(create !== null && { deployment: { ...create, groups: [...create.groups] } }),
+    ...(named !== null && { deployment: { ...named, groups: [...named.groups] } }),
   })
   const parts: PlanPart[] = []
   let part = nothing()

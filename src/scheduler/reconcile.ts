@@ -121,8 +121,11 @@ function reconcileGroup(
       ),
     ),
     rollout: {
-      wanted: needsOne ? wantedGroup(group, canaries.wanted) : null,
+      wanted: needsOne
+        ? wantedGroup(group, { desiredCanaries: canaries.wanted, desiredTotal: group.Count })
+        : null,
       isComplete: isSettled && current.length === group.Count && current.every(isHealthy),
+      isVoid: false,
     },
   }
 }

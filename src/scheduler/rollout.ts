@@ -17,15 +17,27 @@ type WantedGroup = NewDeployment['groups'][number]
 /** What a decision does about deployments. */
 export type DeploymentDecision = {
   readonly create: NewDeployment | null
+  /** The one under way, with groups that want other counts than before. */
+  readonly resize: NewDeployment | null
   readonly ends: readonly DeploymentEnd[]
 }
 
 /** What a group says of it. */
 export type GroupRollout = {
-  /** Of a new deployment; null: the group needs none. */
+  /** Of a new deployment, or of the one under way if the counts changed; null: the group needs none, or all stays. */
   readonly wanted: WantedGroup | null
   /** It has all that it is to have, of the newest version and healthy. */
   readonly isComplete: boolean
+  /** No node can run it now: it is complete, but a deployment does not succeed by such groups alone. */
+  readonly isVoid: boolean
+}
+
+/** The deployment that placements of the newest version count in. */
+export type Led = {
+  /** Null: none. */
+  readonly id: string | null
+  readonly isNew: boolean
+  readonly groups: ReadonlySet<string>
 }
 
 export class Rollout {
@@ -53,6 +65,16 @@ export class Rollout {
     return this.current !== null && isActive(this.current) ? this.current : null
   }
 
+  /** The newest version had its deployment, whatever became of it: it gets no second one. */
+  get wasDeployed(): boolean {
+    const newest = this.#newest
+    return (
+      newest !== null &&
+      newest.jobVersion === this.#job?.version &&
+      newest.jobCreateIndex === this.#job.createIndex
+    )
+  }
+
   /** Null: the group is none of the deployment. */
   stateOf(group: TaskGroup): GroupState | null {
     return this.current?.groups.find((state) => state.group === group.Name) ?? null
@@ -78,11 +100,22 @@ export class Rollout {
     return this.current === null || this.current.status === 'running'
   }
 
-  /** `groups`: those of the job. `newId`: of a new deployment. */
-  decision(groups: readonly GroupRollout[], newId: () => string): DeploymentDecision {
+  /** `begins`: names of groups that need a new deployment. */
+  led(begins: readonly string[], newId: () => string): Led {
+    if (begins.length > 0) return { id: newId(), isNew: true, groups: new Set(begins) }
+    const groups = new Set(this.active?.groups.map(({ group }) => group))
+    return { id: this.active?.id ?? null, isNew: false, groups }
+  }
+
+  /** `groups`: those of the job. */
+  decision(groups: readonly GroupRollout[], { id, isNew }: Led): DeploymentDecision {
     const wanted = groups.flatMap((group) => group.wanted ?? [])
-    const create = wanted.length === 0 ? null : { id: newId(), groups: wanted }
-    return { create, ends: this.#ends(groups) }
+    const changed = id === null || wanted.length === 0 ? null : { id, groups: wanted }
+    return {
+      create: isNew ? changed : null,
+      resize: isNew ? null : changed,
+      ends: this.#ends(groups),
+    }
   }
 
   #ends(groups: readonly GroupRollout[]): readonly DeploymentEnd[] {
@@ -94,7 +127,9 @@ export class Rollout {
     ]
     if (this.#job === null || this.#job.stop) return cancelled(descriptions.jobStopped)
     if (this.current === null) return cancelled(descriptions.newerJob)
-    if (newest.status !== 'running' || !groups.every(({ isComplete }) => isComplete)) return []
+    const isComplete = groups.every((group) => group.isComplete)
+    const isVoid = groups.length > 0 && groups.every((group) => group.isVoid)
+    if (newest.status !== 'running' || !isComplete || isVoid) return []
     return [{ id, status: 'successful', statusDescription: descriptions.successful }]
   }
 
@@ -104,19 +139,21 @@ export class Rollout {
   }
 }
 
-/** Its updates are deployments; without a limit there is nothing to lead. */
+/** Updates of a service job are deployments; without a limit there is nothing to lead. */
 export function isDeployed({ spec }: ScheduledJob, { Update }: TaskGroup): boolean {
   return spec.Type === 'service' && Update !== null && Update.MaxParallel > 0
 }
 
-export function wantedGroup(group: TaskGroup, desiredCanaries: number): WantedGroup {
+export function wantedGroup(
+  group: TaskGroup,
+  counts: Pick<WantedGroup, 'desiredCanaries' | 'desiredTotal'>,
+): WantedGroup {
   const { Update } = group
   return {
     group: group.Name,
     autoRevert: Update?.AutoRevert ?? false,
     autoPromote: Update?.AutoPromote ?? false,
     progressDeadlineMs: Math.ceil((Update?.ProgressDeadline ?? 0) / 1e6),
-    desiredCanaries,
-    desiredTotal: group.Count,
+    ...counts,
   }
 }

@@ -6,15 +6,19 @@ import { desiredUpdates, type DesiredUpdates } from './desired.ts'
 import { Filling, stopOf } from './filling.ts'
 import { Placer } from './place.ts'
 import { Preemption } from './preempt.ts'
-import { reconcileEverywhere } from './reconcile-everywhere.ts'
-import { reconcile } from './reconcile.ts'
-import { Rollout } from './rollout.ts'
+import { reconcileEverywhere, type GroupEverywhere } from './reconcile-everywhere.ts'
+import { reconcile, type GroupReconciled } from './reconcile.ts'
+import { noneRoomless, rolloutEverywhere } from './rollout-everywhere.ts'
+import { Rollout, type GroupRollout } from './rollout.ts'
 import type { ReconcileInput } from './scheduled-job.ts'
 import { earliest } from './times.ts'
 import { whereabouts } from './whereabouts.ts'
 
 /** With what it means for each group, for a dry run. */
 export type Scheduled = Decision & { readonly desired: ReadonlyMap<string, DesiredUpdates> }
+
+/** Evaluations that only say that allocations failed, or what others of their deployment did. */
+const failureTriggers: ReadonlySet<string> = new Set(['alloc-failure', 'deployment-watcher'])
 
 export function schedule(input: ScheduleInput): Scheduled {
   const { job, cluster, patterns, random, monotonicUs } = input
@@ -52,29 +56,31 @@ export function schedule(input: ScheduleInput): Scheduled {
   }
   const isEverywhere = job !== null && isEveryNodeType(job.spec.Type)
   const rollout = new Rollout(job, input.deployment ?? null)
-  const { groups, stop, followUpMs, rollouts } = isEverywhere
+  const { groups, stop, followUpMs } = isEverywhere
     ? {
         ...reconcileEverywhere({
           ...common,
           nodes,
           mayRun: (node, group) => placer?.isFeasible(node, group) === true,
           isInReach: (id) => matches(known(id)?.node.datacenter ?? ''),
-          keepsFailed: input.evaluation.triggeredBy === 'alloc-failure',
+          keepsFailed: failureTriggers.has(input.evaluation.triggeredBy),
+          rollout,
+          deploysSystemJobs: input.deploysSystemJobs,
         }),
         followUpMs: null,
-        rollouts: [],
       }
-    : ofCounts(common, rollout)
-  const deployment = rollout.decision(rollouts, input.newId)
-  const deploymentOf = (group: string): string | null => {
-    const found = deployment.create ?? rollout.active
-    return found?.groups.some((one) => one.group === group) === true ? found.id : null
-  }
+    : reconcile(common, rollout)
+  const led = rollout.led(
+    groups.filter(beginsOne).map(({ group }) => group.Name),
+    input.newId,
+  )
+  const deploymentOf = (group: string): string | null => (led.groups.has(group) ? led.id : null)
   const made =
     placer === null || job === null ? null : new Filling(input, job, placer, deploymentOf)
   for (const one of stop) made?.stopped(one)
   for (const plan of groups) made?.keep(plan)
   for (const plan of groups) made?.fill(plan)
+  const rollouts = groups.map((plan) => rolloutOf(plan, made))
   return {
     stop: [...stop.map(stopOf), ...(made?.later ?? [])],
     update: groups.flatMap(({ inPlace, group }) => {
@@ -93,14 +99,22 @@ export function schedule(input: ScheduleInput): Scheduled {
     cutOffUntilMs: earliest(groups.flatMap(({ cutOffUntilMs }) => cutOffUntilMs ?? [])),
     classes: placer?.classes ?? new Map<string, boolean>(),
     escaped: placer?.isEscaped === true,
-    deployment,
+    deployment: rollout.decision(rollouts, led),
     desired: desiredUpdates(groups, stop, made?.placed ?? []),
   }
 }
 
-function ofCounts(input: ReconcileInput, rollout: Rollout) {
-  const reconciled = reconcile(input, rollout)
-  return { ...reconciled, rollouts: reconciled.groups.map((group) => group.rollout) }
+type AnyGroup = GroupReconciled | GroupEverywhere
+
+function beginsOne(plan: AnyGroup): boolean {
+  return 'progress' in plan ? plan.progress.begins : plan.rollout.wanted !== null
+}
+
+/** Of a job that runs on every node it is known once places were looked for. */
+function rolloutOf(plan: AnyGroup, made: Filling | null): GroupRollout {
+  if (!('progress' in plan)) return plan.rollout
+  const roomless = made?.roomlessOf(plan.group) ?? noneRoomless
+  return rolloutEverywhere(plan.group, plan.progress, roomless)
 }
 
 /** Whether jobs of its type take the place of others. */

@@ -194,6 +194,8 @@ export type World = {
   /** By version. */
   readonly specs?: readonly JobSpec[]
   readonly deployment?: DeploymentRow | null
+  /** Unless false. */
+  readonly deploysSystemJobs?: boolean
   readonly triggeredBy?: ScheduleInput['evaluation']['triggeredBy']
   readonly nowMs?: number
   readonly seed?: number
@@ -217,6 +219,7 @@ export function decide(world: World): Decision {
     allocations,
     specOf: ({ jobVersion }) => specs[jobVersion] ?? job?.spec ?? null,
     deployment: world.deployment ?? null,
+    deploysSystemJobs: world.deploysSystemJobs ?? true,
     cluster: world.cluster ?? clusterOf(nodes, allocations),
     settings: { ...defaultSettings, ...world.settings },
     workOn: world.workOn ?? (() => []),

@@ -3,236 +3,12 @@ import assert from 'node:assert/strict'
 import t from 'tap'
 import { isClientTerminal, type AllocationRow } from '../../src/domains/allocations/model.ts'
 import type { DeploymentRow } from '../../src/domains/deployments/model.ts'
-import type { JobSpec } from '../../src/domains/jobs/model.ts'
-import type { NodeRow } from '../../src/domains/nodes/model.ts'
 import type { Decision } from '../../src/scheduler/decision.ts'
 import { amount } from '../support/randomness.ts'
 import fc from '../support/fast-check.ts'
-import {
-  allocationRow,
-  decide,
-  driver,
-  id,
-  jobSpec,
-  nodeRow,
-  scheduledJob,
-  type World,
-} from './cluster.ts'
+import { allocationRow, decide, id, type World } from './cluster.ts'
 import { brokenRules } from './rules.ts'
-import { reasons } from '../../src/scheduler/reconcile.ts'
-
-/** Nodes were cut off for longer than jobs let them, or just now, at the times of both tests below. */
-const windowMs = 600_000
-const cutOffMs = [0, 9_900_000] as const
-
-const nodes = fc
-  .array(
-    fc.record({
-      datacenter: fc.constantFrom('dc1', 'dc1', 'dc1', 'dc2'),
-      cpuMhz: fc.constantFrom(400, 1_000, 2_500, 2_500),
-      isAble: fc.constantFrom(true, true, true, false),
-      disk: fc.constantFrom('ssd', 'hdd'),
-      status: fc.constantFrom<NodeRow['status']>(
-        'ready',
-        'ready',
-        'ready',
-        'down',
-        'initializing',
-        'disconnected',
-        'disconnected',
-      ),
-      statusUpdatedMs: fc.constantFrom(...cutOffMs),
-      eligible: fc.constantFrom(true, true, true, false),
-      isDraining: fc.constantFrom(false, false, false, true),
-    }),
-    { maxLength: 6 },
-  )
-  .map((drawn) =>
-    drawn.map((node, at) =>
-      nodeRow(
-        at + 1,
-        {
-          datacenter: node.datacenter,
-          nodeClass: `${node.datacenter}-${node.disk}`,
-          meta: [['disk', node.disk]],
-          drivers: [driver('mock_driver', node.isAble)],
-          resources: {
-            cpuMhz: node.cpuMhz,
-            memoryMb: 8_000,
-            diskMb: 90_000,
-            networks: [],
-            nodeNetworks: [],
-          },
-        },
-        {
-          status: node.status,
-          statusUpdatedMs: node.statusUpdatedMs,
-          eligible: node.eligible && !node.isDraining,
-          drain: node.isDraining
-            ? { deadlineNs: 0, ignoreSystemJobs: false, startedMs: 0, forceMs: null }
-            : null,
-        },
-      ),
-    ),
-  )
-
-const specs = fc
-  .record({
-    Type: fc.constantFrom('service', 'batch', 'system', 'sysbatch'),
-    Count: fc.integer({ min: 0, max: 6 }),
-    maxParallel: fc.integer({ min: 0, max: 3 }),
-    canary: fc.constantFrom(0, 0, 1, 2),
-    hasPort: fc.constantFrom(false, false, true),
-    disk: fc.constantFrom(null, null, null, 'ssd'),
-    isOther: fc.boolean(),
-    lets: fc.constantFrom('away', 'away', 'leaving', 'nothing'),
-  })
-  .map(({ Type, Count, maxParallel, canary, hasPort, disk, isOther, lets }): readonly JobSpec[] => {
-    const everywhere = Type === 'system' || Type === 'sysbatch'
-    const group = {
-      Count: everywhere ? Math.min(1, Count) : Count,
-      Networks: hasPort ? [{ ReservedPorts: [{ Label: 'http', Value: 8080 }] }] : [],
-      ...(lets === 'away' && { MaxClientDisconnect: windowMs * 1e6 }),
-      ...(lets === 'leaving' && !everywhere && { StopAfterClientDisconnect: 60e9 }),
-      ...(Type === 'service' && { Update: { MaxParallel: maxParallel, Canary: canary } }),
-      ...(Type === 'system' && { Update: { MaxParallel: maxParallel } }),
-    }
-    const Constraints =
-      disk === null ? [] : [{ LTarget: '${meta.disk}', Operand: '=', RTarget: disk }]
-    const draft = { Type, Constraints }
-    // A change in place, or one that needs a new allocation.
-    const change = isOther ? { Meta: { changed: 'yes' } } : { Priority: 60 }
-    return [jobSpec(draft, group), jobSpec({ ...draft, ...change }, group)]
-  })
-
-const allocations = fc
-  .array(
-    fc.record({
-      index: fc.integer({ min: 0, max: 5 }),
-      node: fc.integer({ min: 1, max: 7 }),
-      jobVersion: fc.integer({ min: 0, max: 1 }),
-      clientStatus: fc.constantFrom<AllocationRow['clientStatus']>(
-        'pending',
-        'running',
-        'running',
-        'running',
-        'complete',
-        'failed',
-        'lost',
-        'unknown',
-      ),
-      createIndex: fc.integer({ min: 1, max: 3 }),
-      isWanted: fc.constantFrom(true, true, true, false),
-      migrate: fc.constantFrom(false, false, false, true),
-      isHealthy: fc.boolean(),
-      isCanary: fc.constantFrom(false, false, true),
-    }),
-    { maxLength: 8 },
-  )
-  .map((drawn) =>
-    drawn.map(({ node, isWanted, isHealthy, isCanary, ...row }, at) =>
-      allocationRow(at, {
-        ...row,
-        nodeId: id(node),
-        resources: { tasks: [{ task: 'main', cpuMhz: 200, memoryMb: 64 }], diskMb: 100, ports: [] },
-        desiredStatus: isWanted ? 'run' : 'stop',
-        desiredDescription: row.clientStatus === 'lost' ? reasons.lost : '',
-        health: isHealthy ? { healthy: true, timeMs: 1 } : null,
-        modifyMs: 999_000,
-        ...(isCanary && { canary: true }),
-      }),
-    ),
-  )
-
-const deployments = fc.record({
-  jobVersion: fc.constantFrom(0, 1, 1),
-  status: fc.constantFrom<DeploymentRow['status']>(
-    'running',
-    'running',
-    'paused',
-    'failed',
-    'successful',
-    'cancelled',
-  ),
-  desiredCanaries: fc.constantFrom(0, 0, 1, 2),
-  promoted: fc.boolean(),
-})
-
-const worlds = fc
-  .record({
-    nodes,
-    specs,
-    allocations,
-    deployed: fc.option(deployments),
-    isGone: fc.constantFrom(false, false, false, false, false, true),
-  })
-  .chain(({ specs: both, isGone, deployed, ...world }) => {
-    const [before, after] = both
-    const spec = after ?? before
-    const parallelMax = spec?.TaskGroups[0]?.Update?.MaxParallel ?? 0
-    const isDeployed = spec?.Type === 'service' && parallelMax > 0
-    const deployment = isDeployed && deployed !== null ? deploymentRow(deployed) : null
-    return fc.record({
-      nodes: fc.constant(world.nodes),
-      allocations: fc.constant(
-        // Names of jobs that run on every node are all alike.
-        spec?.Type === 'system' || spec?.Type === 'sysbatch'
-          ? world.allocations.map((row) => ({ ...row, name: 'job.web[0]' }))
-          : world.allocations.map((row) => deployedWith(deployment, row)),
-      ),
-      deployment: fc.constant(deployment),
-      specs: fc.constant(both),
-      job: fc.constant(spec === undefined || isGone ? null : scheduledJob(spec, { version: 1 })),
-      seed: fc.nat(),
-    })
-  })
-
-/** Of the version of the deployment, each is a part of it; a canary of none is just an allocation. */
-function deployedWith(deployment: DeploymentRow | null, row: AllocationRow): AllocationRow {
-  const { canary, ...rest } = row
-  if (deployment === null || row.jobVersion !== deployment.jobVersion) return rest
-  return { ...rest, deploymentId: deployment.id, ...(canary === true && { canary }) }
-}
-
-function deploymentRow({
-  jobVersion,
-  status,
-  ...group
-}: {
-  readonly jobVersion: number
-  readonly status: DeploymentRow['status']
-  readonly desiredCanaries: number
-  readonly promoted: boolean
-}): DeploymentRow {
-  const counts = { desiredTotal: 1, placed: 0, healthy: 0, unhealthy: 0, healthyCanaries: 0 }
-  const rules = { autoRevert: false, autoPromote: false, progressDeadlineMs: 0 }
-  return {
-    id: id(800),
-    namespace: 'default',
-    jobId: 'job',
-    jobCreateIndex: 10,
-    jobVersion,
-    jobModifyIndex: 10,
-    jobSpecModifyIndex: 10,
-    evalPriority: 50,
-    groups: [
-      {
-        group: 'web',
-        ...rules,
-        ...counts,
-        ...group,
-        requireProgressByMs: null,
-        placedCanaries: [],
-      },
-    ],
-    status,
-    statusDescription: '',
-    createMs: 0,
-    modifyMs: 0,
-    createIndex: 1,
-    modifyIndex: 1,
-  }
-}
+import { deploymentRow, worlds } from './worlds.ts'
 
 t.test('every decision keeps the rules', async (t) => {
   fc.assert(
@@ -312,17 +88,26 @@ function after(world: World, decision: Decision, round: number): World {
 }
 
 function deploymentAfter({ deployment = null, job }: World, decision: Decision) {
-  const { create, ends } = decision.deployment
+  const { create, resize, ends } = decision.deployment
+  const before = deployment === null ? null : resized(deployment, resize)
   if (create !== null) {
     const [group] = create.groups
     const desiredCanaries = group?.desiredCanaries ?? 0
     const made = { status: 'running', desiredCanaries, promoted: false } as const
-    return { ...deploymentRow({ ...made, jobVersion: job?.version ?? 0 }), id: create.id }
+    const row = deploymentRow({ ...made, jobVersion: job?.version ?? 0 })
+    return { ...resized(row, create), id: create.id }
   }
   const [end] = ends
-  return deployment === null || end === undefined
-    ? deployment
-    : { ...deployment, status: end.status }
+  return before === null || end === undefined ? before : { ...before, status: end.status }
+}
+
+function resized(
+  deployment: DeploymentRow,
+  wanted: Decision['deployment']['resize'],
+): DeploymentRow {
+  const [counts] = wanted?.groups ?? []
+  if (counts === undefined) return deployment
+  return { ...deployment, groups: deployment.groups.map((group) => ({ ...group, ...counts })) }
 }
 
 /** What an operator does once nothing moves: goes on with what is paused, and promotes canaries. Null: there is nothing to do. */
@@ -369,7 +154,9 @@ function isStuck({ deployment = null, job, allocations = [] }: World, { queued }
   const waits = queued.some(([, count]) => count > 0)
   const hasFailed = allocations.some((row) => row.clientStatus === 'failed')
   const isCurrent = deployment?.jobVersion === job?.version && deployment?.status === 'running'
-  return isCurrent && !waits && !hasFailed
+  // Of a job that no node can run it waits for one that can.
+  const hasNode = job?.spec.Type !== 'system' || deployment?.groups[0]?.desiredTotal !== 0
+  return isCurrent && !waits && !hasFailed && hasNode
 }
 
 t.test('repeated, it comes to rest, and then the job is as wanted', async (t) => {
@@ -382,7 +169,8 @@ t.test('repeated, it comes to rest, and then the job is as wanted', async (t) =>
         if (broken.length > 0) throw new Error(`round ${round}: ${broken.join('; ')}`)
         const { stop, place, update, deployment } = decision
         const isIdle = stop.length + place.length + update.length + deployment.ends.length === 0
-        if (isIdle && deployment.create === null && areAllHealthy(world)) {
+        const isSame = deployment.create === null && deployment.resize === null
+        if (isIdle && isSame && areAllHealthy(world)) {
           const later = waited(world, decision) ?? returned(world)
           if (later !== null) {
             world = { ...world, ...later }

@@ -3,8 +3,6 @@
  * what broke it.
  */
 import type { AllocationRow } from '../../src/domains/allocations/model.ts'
-import type { DeploymentRow } from '../../src/domains/deployments/model.ts'
-import type { NodeRow } from '../../src/domains/nodes/model.ts'
 import type { Decision } from '../../src/scheduler/decision.ts'
 import type { World } from './cluster.ts'
 import {
@@ -21,6 +19,14 @@ import {
   wanted,
   where,
 } from './cut-off-rules.ts'
+import {
+  canariesEverywhere,
+  canariesOf,
+  countsEverywhere,
+  currentOf,
+  fits,
+  oneOnEach,
+} from './everywhere-rules.ts'
 
 /** Empty: it keeps all of them. */
 export function brokenRules(world: World, decision: Decision): readonly string[] {
@@ -34,7 +40,9 @@ export function brokenRules(world: World, decision: Decision): readonly string[]
     ...cutOff(world, decision),
     ...returns(world, decision),
     ...leaves(world, decision),
-    ...canaries(world, decision),
+    ...(isEverywhere(world)
+      ? [...canariesEverywhere(world, decision), ...countsEverywhere(world, decision)]
+      : canaries(world, decision)),
   ]
 }
 
@@ -80,17 +88,6 @@ function capacity({ nodes, allocations = [] }: World, { place }: Decision): stri
     if (new Set(ports).size !== ports.length) broken.push(`${id} gives a port twice`)
   }
   return broken
-}
-
-function fits({ status, eligible, drain, spec }: NodeRow, world: World): boolean {
-  if (status !== 'ready' || !eligible || drain !== null) return false
-  const disk = world.job?.spec.Constraints.find(({ LTarget }) => LTarget === '${meta.disk}')
-  const meta = new Map(spec.meta)
-  return (
-    (world.job?.spec.Datacenters ?? []).includes(spec.datacenter) &&
-    spec.drivers.some(({ name, healthy }) => name === 'mock_driver' && healthy) &&
-    (disk === undefined || meta.get('disk') === disk.RTarget)
-  )
 }
 
 function placesAllowed(world: World, { place }: Decision): string[] {
@@ -182,36 +179,6 @@ function counts(world: World, decision: Decision): string[] {
   return broken
 }
 
-/** After the plan no node has two, and each that fits has one or is queued. */
-function oneOnEach(world: World, decision: Decision): string[] {
-  const { job, nodes, allocations = [] } = world
-  if (job === null || job.stop) return decision.place.length > 0 ? ['a job that is over grows'] : []
-  const gone = stoppedIds(decision)
-  const broken: string[] = []
-  const group = job.spec.TaskGroups[0]
-  let without = 0
-  for (const node of nodes) {
-    const here =
-      allocations.filter(
-        (row) => row.nodeId === node.id && wanted(row) && !over(row) && !gone.has(row.id),
-      ).length + decision.place.filter(({ allocation }) => allocation.nodeId === node.id).length
-    if (here > 1) broken.push(`${node.id} has ${here}`)
-    const ended = allocations.some(
-      (row) =>
-        row.nodeId === node.id &&
-        wanted(row) &&
-        row.jobVersion === job.version &&
-        (row.clientStatus === 'failed' || row.clientStatus === 'complete'),
-    )
-    if (group !== undefined && group.Count > 0 && here === 0 && !ended && fits(node, world)) {
-      without += 1
-    }
-  }
-  const queued = decision.queued.reduce((sum, [, count]) => sum + count, 0)
-  if (without > queued) broken.push(`${without} nodes have none, ${queued} are queued`)
-  return broken
-}
-
 /** An update replaces no more at a time than it may, counting those of the newest version that are not healthy yet. */
 function steps(world: World, decision: Decision): string[] {
   const { job, allocations = [] } = world
@@ -241,13 +208,6 @@ function steps(world: World, decision: Decision): string[] {
   return broken
 }
 
-/** That the newest version is a part of, unless it ended well. */
-function currentOf({ job, deployment = null }: World): DeploymentRow | null {
-  if (job === null || job.stop || deployment === null) return null
-  const isOver = deployment.status === 'successful' || deployment.status === 'cancelled'
-  return deployment.jobVersion === job.version && !isOver ? deployment : null
-}
-
 /** A canary that nobody promoted. */
 function isUnpromoted({ deployment = null }: World, row: AllocationRow): boolean {
   const [state] = deployment?.groups ?? []
@@ -258,14 +218,6 @@ function isUnpromoted({ deployment = null }: World, row: AllocationRow): boolean
     state.desiredCanaries > 0 &&
     !state.promoted
   )
-}
-
-/** How many canaries there are to be; 0: the version does without, or they are promoted. */
-function canariesOf(world: World, { deployment }: Decision): number {
-  const [made] = deployment.create?.groups ?? []
-  if (made !== undefined) return made.desiredCanaries
-  const [state] = currentOf(world)?.groups ?? []
-  return state === undefined || state.promoted ? 0 : state.desiredCanaries
 }
 
 /** What is missing is placed, and what is older is replaced. */
@@ -281,14 +233,21 @@ function deployments(world: World, decision: Decision): string[] {
   const [group] = job?.spec.TaskGroups ?? []
   const current = currentOf(world)
   const broken: string[] = []
-  const mayDeploy = job?.spec.Type === 'service' && (group?.Update?.MaxParallel ?? 0) > 0
-  if (create !== null && (!mayDeploy || current !== null || job.stop)) {
+  const isSystem = job?.spec.Type === 'system'
+  const mayDeploy =
+    (isSystem || job?.spec.Type === 'service') && (group?.Update?.MaxParallel ?? 0) > 0
+  // Of a system job a version has one deployment, and what was placed before without one stays so.
+  const isLate =
+    isSystem &&
+    (deployment?.jobVersion === job.version ||
+      allocations.some(({ jobVersion }) => jobVersion === job.version))
+  if (create !== null && (!mayDeploy || isLate || current !== null || job === null || job.stop)) {
     broken.push('a deployment begins that must not')
   }
   const replaces = [...decision.stop, ...decision.place.flatMap(({ stop }) => stop ?? [])].some(
     ({ desiredDescription }) => /being updated/.test(desiredDescription),
   )
-  if (mayDeploy && current === null && create === null && replaces) {
+  if (mayDeploy && !isLate && current === null && create === null && replaces) {
     broken.push('an update goes without a deployment')
   }
   const isActive = deployment?.status === 'running' || deployment?.status === 'paused'
@@ -297,12 +256,21 @@ function deployments(world: World, decision: Decision): string[] {
   if (isOutlived !== cancels) broken.push(`a deployment is outlived: ${isOutlived}`)
   if (ends.some(({ status }) => status === 'successful')) {
     const gone = stoppedIds(decision)
-    const live = allocations.filter((row) => isLive(row) && !gone.has(row.id) && !isOut(world, row))
+    const takes = new Set(world.nodes.flatMap((node) => (fits(node, world) ? [node.id] : [])))
+    const live = allocations.filter(
+      (row) =>
+        isLive(row) &&
+        !gone.has(row.id) &&
+        !isOut(world, row) &&
+        // What is older on a node that takes no work stays there.
+        (!isSystem || row.jobVersion === job.version || takes.has(row.nodeId)),
+    )
     const isGood = live.every(
       (row) => row.health?.healthy === true && row.jobVersion === job?.version,
     )
     const isIdle = decision.place.length + decision.update.length === 0
-    if (!isGood || !isIdle || live.length !== group?.Count || canariesOf(world, decision) > 0) {
+    const isAll = isSystem ? live.length > 0 : live.length === group?.Count
+    if (!isGood || !isIdle || !isAll || canariesOf(world, decision) > 0) {
       broken.push('a deployment ends too early')
     }
   }

@@ -9,6 +9,7 @@ import { allocationsOfJob, specsOf } from '../allocations/queries.ts'
 import type { DeploymentRow } from '../deployments/model.ts'
 import { newestDeploymentOf } from '../deployments/queries.ts'
 import type { EvaluationRow, JobKey } from '../evaluations/model.ts'
+import { systemDeploymentsVersion } from '../jobs/later-model.ts'
 import type { JobSpec } from '../jobs/model.ts'
 import { jobOf, newestVersionOf } from '../jobs/queries.ts'
 import { settingsOf } from '../scheduler-settings/queries.ts'
@@ -102,6 +103,7 @@ export function decide(
     allocations,
     specOf,
     deployment,
+    deploysSystemJobs: reader.commandVersion >= systemDeploymentsVersion,
     cluster,
     settings: settingsOf(reader),
     workOn: (nodeId) => otherWork(reader, cluster.usageOf(nodeId).ids, evaluation),

@@ -15,7 +15,7 @@ import { driver, jobSpec } from '../../scheduler/cluster.ts'
 import { eventually, eventuallyTrue } from '../../support/eventually.ts'
 import { scheduled, type Scheduled } from '../scheduling/scheduled.ts'
 
-const roomy = {
+export const roomy = {
   drivers: [driver('mock_driver')],
   resources: { cpuMhz: 20_000, memoryMb: 20_000, diskMb: 90_000, networks: [], nodeNetworks: [] },
 }
@@ -108,10 +108,13 @@ export class Deployed {
   }
 }
 
-/** One node, and a leader whose duties run. */
-export async function deployed(t: Test): Promise<Deployed> {
-  const here = await scheduled(t)
-  await here.state.node(1, roomy)
+/** Nodes with much room, and a leader whose duties run. */
+export async function deployed(
+  t: Test,
+  { nodes = 1, commandVersion }: { readonly nodes?: number; readonly commandVersion?: number } = {},
+): Promise<Deployed> {
+  const here = await scheduled(t, commandVersion)
+  for (let number = 1; number <= nodes; number += 1) await here.state.node(number, roomy)
   return new Deployed(here, leader(t, here))
 }
 
@@ -134,6 +137,20 @@ export function leader(t: Test, here: Scheduled): () => Promise<void> {
 }
 
 const second = 1e9
+
+/** As `version`, on every node. */
+export function systemVersion(
+  number: number,
+  update: Readonly<Record<string, unknown>> = {},
+): JobSpec {
+  const spec = version(number, update)
+  const TaskGroups = spec.TaskGroups.map((group) => ({
+    ...group,
+    Count: 1,
+    ReschedulePolicy: null,
+  }))
+  return { ...spec, Type: 'system', TaskGroups }
+}
 
 /** Three at a time of `update`, with another environment in each version. */
 export function version(number: number, update: Readonly<Record<string, unknown>> = {}): JobSpec {

@@ -38,7 +38,7 @@ const nothing: Decision = {
   cutOffUntilMs: null,
   classes: new Map([['v1:a', false]]),
   escaped: false,
-  deployment: { create: null, ends: [] },
+  deployment: { create: null, resize: null, ends: [] },
 }
 const waits: Decision = { ...nothing, queued: [['web', 2]] }
 

@@ -131,6 +131,7 @@ export class Scheduled {
   }
 }
 
-export async function scheduled(t: Test): Promise<Scheduled> {
-  return new Scheduled(await workloads(t))
+/** `version`: the command version that the cluster runs at; the newest one, unless said. */
+export async function scheduled(t: Test, version?: number): Promise<Scheduled> {
+  return new Scheduled(await workloads(t, version))
 }
