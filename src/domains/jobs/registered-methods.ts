@@ -12,7 +12,12 @@ import { deregisterJob, evaluateJob, registerJob } from './commands.ts'
 import { withDefaults } from './defaults-model.ts'
 import { readJob } from './draft-model.ts'
 import { childSuffixLengthMax, dispatchedSpec } from './dispatch-model.ts'
-import { laterMembersOf, laterMembersVersion } from './later-model.ts'
+import {
+  laterMembersOf,
+  laterMembersVersion,
+  systemDeploymentMembersOf,
+  systemDeploymentsVersion,
+} from './later-model.ts'
 import { kindOf, type JobKind } from './kind-model.ts'
 import { chosen, known, mustTakeJobs, unknownJob } from './known.ts'
 import type { JobSpec } from './model.ts'
@@ -121,7 +126,6 @@ export function specOf(namespace: string, job: unknown): JobSpec {
   const spec = withDefaults({ ...draft, Namespace: namespace }, namespace)
   const problems = [...refused.texts(), ...validateJob(spec, { knowsTimeZone }).texts()]
   if (problems.length > 0) throw new MusterError('invalid_argument', problems.join('; '))
-  checkServed(spec)
   checkStorable(spec)
   return spec
 }
@@ -208,7 +212,6 @@ async function submit(
 ): Promise<Registered> {
   mustTakeJobs(context)
   mustKnowMembers(context, spec)
-  checkServed(spec)
   checkStorable(spec)
   const { ID: id, Type: type, Priority: priority, TaskGroups: taskGroups } = spec
   if (!isJobType(type)) {
@@ -278,27 +281,16 @@ export function otherKindText(id: string, kind: JobKind): string {
   return `job ${name} is ${now}, and stays so: purge it first, or choose another ID`
 }
 
-/** Throws `not_implemented` for a job that a server of an older program could not read. */
+/** Throws `not_implemented` for a job that a server of an older program could not read, or would run otherwise. */
 function mustKnowMembers(context: LeaderContext, spec: JobSpec): void {
-  const [path] = laterMembersOf(spec)
-  if (path === undefined || context.read().commandVersion >= laterMembersVersion) return
+  const { commandVersion } = context.read()
+  const [path] = [
+    ...(commandVersion < laterMembersVersion ? laterMembersOf(spec) : []),
+    ...(commandVersion < systemDeploymentsVersion ? systemDeploymentMembersOf(spec) : []),
+  ]
+  if (path === undefined) return
   const text = `${path} is known only once every server has this version: upgrade the others`
   throw new MusterError('not_implemented', text)
-}
-
-/** Of what is valid. Throws `not_implemented` rather than to run something else. */
-function checkServed(spec: JobSpec): void {
-  const refuse = (path: string, text: string): never => {
-    throw new MusterError('not_implemented', `${path} ${text}`)
-  }
-  for (const [at, { Update }] of spec.TaskGroups.entries()) {
-    if (Update === null || spec.Type === 'service') continue
-    const { Canary, AutoRevert, AutoPromote } = Update
-    if (Canary > 0 || AutoRevert || AutoPromote) {
-      const text = 'has canaries, reverts or promotes: only service jobs are deployed so'
-      refuse(`TaskGroups[${at}].Update`, text)
-    }
-  }
 }
 
 /** Throws `too_large` or `invalid_argument`. */

@@ -83,7 +83,7 @@ function checkNames(job: JobSpec, problems: Problems): void {
 /** Rules that groups inherit are named once, where they are written. */
 function checkRulesOfJob(job: JobSpec, problems: Problems): void {
   if (job.Update !== null) {
-    if (mayUpdate(job)) checkUpdate(job.Update, 'Update', problems)
+    if (mayUpdate(job)) checkUpdate(job.Update, 'Update', job, problems)
     else problems.add('Update', notOfType(job))
   }
   if (job.Migrate !== null) {
@@ -139,7 +139,7 @@ function checkRulesOfGroup(group: TaskGroup, path: string, job: JobSpec, problem
   const { Update, Migrate, ReschedulePolicy } = group
   if (Update !== null) {
     if (mayUpdate(job)) {
-      if (differs(Update, job.Update)) checkUpdate(Update, `${path}.Update`, problems)
+      if (differs(Update, job.Update)) checkUpdate(Update, `${path}.Update`, job, problems)
     } else if (job.Update === null) problems.add(`${path}.Update`, notOfType(job))
   }
   if (Migrate !== null) {

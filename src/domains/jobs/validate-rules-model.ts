@@ -37,7 +37,12 @@ export function checkNotNegative(value: number | null, path: string, problems: P
   if (value !== null && value < 0) problems.add(path, 'must not be negative')
 }
 
-export function checkUpdate(update: Update, path: string, problems: Problems): void {
+export function checkUpdate(
+  update: Update,
+  path: string,
+  { Type }: Pick<JobSpec, 'Type'>,
+  problems: Problems,
+): void {
   checkOneOf(
     update.HealthCheck,
     ['checks', 'task_states', 'manual'],
@@ -46,6 +51,12 @@ export function checkUpdate(update: Update, path: string, problems: Problems): v
   )
   checkNotNegative(update.MaxParallel, `${path}.MaxParallel`, problems)
   checkNotNegative(update.Canary, `${path}.Canary`, problems)
+  if (Type === 'system' && update.Canary > 100) {
+    problems.add(
+      `${path}.Canary`,
+      'must be at most 100: of a system job it is a percentage of nodes',
+    )
+  }
   checkNotNegative(update.MinHealthyTime, `${path}.MinHealthyTime`, problems)
   checkNotNegative(update.ProgressDeadline, `${path}.ProgressDeadline`, problems)
   if (update.Canary === 0 && update.AutoPromote) {

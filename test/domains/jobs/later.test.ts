@@ -1,6 +1,11 @@
 /** Members of a job that came later: only jobs that ask for them have them, and only where every server knows them. */
 import t from 'tap'
-import { laterMembersOf, laterMembersVersion } from '../../../src/domains/jobs/later-model.ts'
+import {
+  laterMembersOf,
+  laterMembersVersion,
+  systemDeploymentMembersOf,
+  systemDeploymentsVersion,
+} from '../../../src/domains/jobs/later-model.ts'
 import { serverOfOne } from '../server-of-one.ts'
 import { completed, jobWith } from './job-drafts.ts'
 
@@ -78,4 +83,26 @@ t.test('they are refused while a server has an older program', async (t) => {
   await server.propose({ type: 'state.raiseVersion', args: { version: laterMembersVersion } })
   t.equal((await register({ MemoryMaxMB: 600 })).status, 200)
   t.equal((await server.ask('PUT', path, body)).status, 200)
+})
+
+t.test('so is what a system job asks of its deployments', async (t) => {
+  const server = await serverOfOne(t, { commandVersion: systemDeploymentsVersion - 1 })
+  const register = (Type: string, Update: object) =>
+    server.ask('PUT', '/v1/jobs', { Job: jobWith({ Type }, { Update }) })
+  const refused = {
+    status: 501,
+    body: /^TaskGroups\[0\]\.Update\.Canary is known only once every server/,
+  }
+  t.match(await register('system', { Canary: 34 }), refused)
+  t.match(await register('system', { AutoRevert: true }), { status: 501 })
+  t.equal((await register('system', { MaxParallel: 2 })).status, 200)
+  t.equal((await register('service', { Canary: 1 })).status, 200)
+  await server.propose({ type: 'state.raiseVersion', args: { version: systemDeploymentsVersion } })
+  t.equal((await register('system', { Canary: 34, AutoPromote: true })).status, 200)
+  const all = { Update: { Canary: 34, AutoRevert: true, AutoPromote: true } }
+  t.strictSame(systemDeploymentMembersOf(completed(jobWith({ Type: 'system' }, all))), [
+    'TaskGroups[0].Update.Canary',
+    'TaskGroups[0].Update.AutoRevert',
+    'TaskGroups[0].Update.AutoPromote',
+  ])
 })
