@@ -82,26 +82,30 @@ function ofGroup(
     !rows.some((row) => isOfVersion(row, job))
   const state = rollout.stateOf(group)
   const percent = group.Update?.Canary ?? 0
-  const isCanarying =
-    state === null ? mayBegin && percent > 0 && outdated.length > 0 : isTried(state)
+  // What some nodes run already, as after a way back, is not tried once more.
+  const isNewTrial = mayBegin && percent > 0 && outdated.length > 0 && inPlace.length === 0
+  const isCanarying = state === null ? isNewTrial : isTried(state)
   const older = isCanarying ? olderVersionOf(input, group, live, rows) : null
   const { over, empty } = emptiedOf({ ...input, older }, rows, fitting, held)
   const failing = over.filter((row) => row.clientStatus === 'failed' && isOfVersion(row, job))
-  const due = empty.filter(({ last }) => last !== null && madeWay(last, job))
-  const fresh = empty.filter((one) => !due.includes(one))
+  const due = new Set(empty.filter(({ last }) => last !== null && madeWay(last, job)))
+  const fresh = empty.filter((one) => !due.has(one))
   const isOutside = ({ nodeId }: AllocationRow): boolean => !fitting.has(nodeId)
   const total = fitting.size + [...current, ...inPlace].filter(isOutside).length
-  const mostNow = rollout.isMoving ? roomFor(group, current, failing, due.length) : 0
+  const mostNow = rollout.isMoving ? roomFor(group, current, failing, due.size) : 0
   const isOwn = (row: AllocationRow): boolean =>
     row.canary === true && row.deploymentId === rollout.current?.id
   const chosen = isCanarying ? canariesNow() : null
-  const replaced = chosen?.replaced ?? outdated.slice(0, Math.min(outdated.length, mostNow))
+  const replaced = new Set(
+    chosen?.replaced ?? outdated.slice(0, Math.min(outdated.length, mostNow)),
+  )
+  const tries = new Set(chosen?.emptied)
   const name = allocationName(job.spec.ID, group.Name, 0)
   const slots = [...replacing(), ...filling()]
   const changesSpec = outdated.length + inPlace.length > 0
   return {
     group,
-    keep: [...live.filter((row) => !replaced.includes(row)), ...cut.map(({ row }) => row)],
+    keep: [...live.filter((row) => !replaced.has(row)), ...cut.map(({ row }) => row)],
     ...cutOff(cut),
     inPlace,
     slots,
@@ -115,7 +119,7 @@ function ofGroup(
       isSettled:
         !isCanarying &&
         !changesSpec &&
-        due.length + failing.length === 0 &&
+        due.size + failing.length === 0 &&
         // One that is just back was not heard yet, and does not count.
         current.every((row) => isHealthy(row) && row.clientStatus !== 'unknown'),
     },
@@ -126,7 +130,7 @@ function ofGroup(
     const goesOn = rollout.current === null || rollout.active !== null
     const candidates: Candidates = {
       own: [...current, ...failing].filter(isOwn).length,
-      due: goesOn ? due : [],
+      due: goesOn ? [...due] : [],
       tried: fresh.filter(wasOwn),
       outdated: canariesFirst(outdated),
       others: fresh.filter((one) => !wasOwn(one)),
@@ -138,7 +142,7 @@ function ofGroup(
   }
 
   function replacing(): readonly NodeSlot[] {
-    return replaced.flatMap((row) => {
+    return [...replaced].flatMap((row) => {
       const node = fitting.get(row.nodeId)
       if (node === undefined) return []
       const gone = { row, reason: reasons.updated, lost: false }
@@ -150,9 +154,9 @@ function ofGroup(
   function filling(): readonly NodeSlot[] {
     return empty.flatMap((one) => {
       const { node, last } = one
-      const previous = due.includes(one) ? last : null
+      const previous = due.has(one) ? last : null
       if (chosen === null) return [{ node, ...slot(name, { previous }) }]
-      if (chosen.emptied.includes(one)) {
+      if (tries.has(one)) {
         return [{ node, ...slot(name, { previous, isCanary: true }) }]
       }
       if (older === null || !older.isInReach(node) || !input.mayRun(node, older.group)) return []

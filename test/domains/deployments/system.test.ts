@@ -73,7 +73,8 @@ t.test('a bad version goes back to what was stable', async (t) => {
   await on.here.register(systemVersion(0))
   await on.becomesHealthy(0, 3)
   await on.ends(0, 'successful')
-  await on.here.register(systemVersion(1, { Canary: 34, AutoRevert: true, ProgressDeadline: 1e9 }))
+  const update = { Canary: 34, AutoRevert: true, ProgressDeadline: 1e9 }
+  await on.here.register(systemVersion(1, update))
   const [bad] = await on.live(1, 1)
   if (bad !== undefined) await on.fails([bad])
   t.match(await on.ends(1, 'failed'), {
@@ -82,6 +83,21 @@ t.test('a bad version goes back to what was stable', async (t) => {
   await on.becomesHealthy(2, 3)
   await on.ends(2, 'successful')
   t.equal(on.here.state.job('job')?.stableVersion, 2)
+})
+
+t.test('what some nodes run still needs no promotion when the job goes back to it', async (t) => {
+  const on = await deployed(t, { nodes: 3 })
+  const update = { Canary: 34, AutoRevert: true }
+  await on.here.register(systemVersion(0, update))
+  await on.becomesHealthy(0, 3)
+  await on.ends(0, 'successful')
+  await on.here.register(systemVersion(1, { ...update, ProgressDeadline: 1e9 }))
+  const [bad] = await on.live(1, 1)
+  // It runs on, so it is to be replaced.
+  if (bad !== undefined) await on.health([bad], false)
+  await on.ends(1, 'failed')
+  await on.becomesHealthy(2, 3)
+  t.match(await on.ends(2, 'successful'), { groups: [{ desiredCanaries: 0, healthy: 3 }] })
 })
 
 t.test('without a way back the nodes run on with what they have', async (t) => {
