@@ -1,11 +1,12 @@
 /**
  * Evaluations that wait for a worker: the highest priority first, among equals the oldest. Of a job one is worked on at a time, so that two
- * workers do not decide about the same allocations. One with a time waits until then.
+ * workers do not decide about the same allocations. One with a time waits until then, and those of a burst of registrations for its end.
  */
 import { keyOfJob, type EvaluationRow } from '../evaluations/model.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { DeadlineWheel } from '../../lib/deadline-wheel.ts'
 import { deliveriesMax } from './model.ts'
+import { RegistrationBurst } from './registration-burst.ts'
 
 const sliceMs = 100
 const batchMax = 256
@@ -13,7 +14,7 @@ const retryMs = 1_000
 
 export type Queued = Pick<
   EvaluationRow,
-  'id' | 'namespace' | 'jobId' | 'type' | 'priority' | 'waitUntilMs'
+  'id' | 'namespace' | 'jobId' | 'type' | 'priority' | 'triggeredBy' | 'waitUntilMs'
 >
 
 type Entry = {
@@ -35,6 +36,7 @@ export class EvaluationQueue {
   /** By job that is worked on, others of it that were come by. */
   readonly #parked = new Map<string, Set<Entry>>()
   readonly #wheel: DeadlineWheel<string>
+  readonly #burst: RegistrationBurst
 
   /** `onReady`: there may be one to take. */
   constructor(clock: Clock, onReady: () => void) {
@@ -50,6 +52,7 @@ export class EvaluationQueue {
       },
     })
     this.#wheel.start()
+    this.#burst = new RegistrationBurst(clock, onReady)
   }
 
   /** Those that wait for a worker or a time, and those that are worked on. */
@@ -68,6 +71,7 @@ export class EvaluationQueue {
 
   stop(): void {
     this.#wheel.stop()
+    this.#burst.stop()
   }
 
   has(id: string): boolean {
@@ -83,12 +87,17 @@ export class EvaluationQueue {
 
   /** Null: there is none to take now that has been ready for so long. The taker says `done` or `failed` of it. */
   take(types: ReadonlySet<string>, readyForMs = 0): Queued | null {
-    const readyByMs = this.#clock.monotonicMs() - readyForMs
+    const nowMs = this.#clock.monotonicMs()
+    const { waitMs } = this.#burst
     for (const priority of [...this.#ready.keys()].sort((left, right) => right - left)) {
       for (const entry of this.#ready.get(priority) ?? []) {
         const { evaluation } = entry
-        // Those behind it came later.
-        if (entry.readyMs > readyByMs) break
+        const heldMs = isOfRegistration(evaluation) ? waitMs : 0
+        if (nowMs - entry.readyMs < readyForMs + heldMs) {
+          // Those behind it came later, but may not be held.
+          if (heldMs > 0) continue
+          break
+        }
         if (!types.has(evaluation.type)) continue
         if (this.#working.has(keyOfJob(evaluation))) {
           this.#park(entry)
@@ -136,6 +145,7 @@ export class EvaluationQueue {
     entry.state = 'ready'
     entry.readyMs = this.#clock.monotonicMs()
     addTo(this.#ready, entry.evaluation.priority, entry)
+    if (isOfRegistration(entry.evaluation)) this.#burst.came()
     this.#onReady()
   }
 
@@ -161,6 +171,10 @@ export class EvaluationQueue {
     }
     this.#onReady()
   }
+}
+
+function isOfRegistration({ triggeredBy }: Queued): boolean {
+  return triggeredBy === 'job-register'
 }
 
 function addTo<Key>(sets: Map<Key, Set<Entry>>, key: Key, entry: Entry): void {

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { EvaluationQueue, type Queued } from '../../../src/domains/scheduling/evaluation-queue.ts'
 import { deliveriesMax } from '../../../src/domains/scheduling/model.ts'
-import { manualClock } from '../../support/manual-clock.ts'
+import { manualClock, type ManualClock } from '../../support/manual-clock.ts'
 
 const all = new Set(['service', 'batch', 'system', 'sysbatch', '_core'])
 
@@ -13,6 +13,7 @@ function evaluation(id: string, about: Partial<Queued> = {}): Queued {
     jobId: `job of ${id}`,
     type: 'service',
     priority: 50,
+    triggeredBy: 'job-register',
     waitUntilMs: 0,
     ...about,
   }
@@ -82,4 +83,53 @@ t.test('one that failed comes again later and later, and not for ever', async (t
   t.notOk(queue.failed('a'))
   queue.done('a')
   t.notOk(queue.has('a'))
+})
+
+/** One comes every `everyMs`. */
+function burst(queue: EvaluationQueue, clock: ManualClock, count: number, everyMs: number): void {
+  for (let at = 0; at < count; at += 1) {
+    queue.add(evaluation(`burst ${at}`))
+    clock.advance(everyMs)
+  }
+}
+
+t.test('registrations that come fast go before what follows from them', async (t) => {
+  const { clock, queue, take, calls } = queueOf()
+  burst(queue, clock, 12, 5)
+  t.equal(take(), undefined)
+  // What something else asked for is not held, nor is what came behind it.
+  queue.add(evaluation('lost', { triggeredBy: 'node-update' }))
+  t.equal(take(), 'lost')
+  const before = calls()
+  clock.advance(50)
+  t.ok(calls() > before, 'its end is told')
+  t.same([take(), take()], ['burst 0', 'burst 1'])
+  t.equal(clock.timerCount, 0, 'nothing is watched any more')
+})
+
+t.test('a burst that does not end holds nothing for long', async (t) => {
+  const { clock, queue, take } = queueOf()
+  burst(queue, clock, 25, 10)
+  t.equal(take(), 'burst 0')
+  t.equal(take(), undefined, 'the others wait still')
+  clock.advance(10)
+  t.equal(take(), 'burst 1')
+  // Other servers get what the own workers had time for.
+  t.equal(queue.take(all, 250), null)
+})
+
+t.test('jobs that are registered one by one do not wait', async (t) => {
+  const { clock, queue, take } = queueOf()
+  for (let at = 0; at < 30; at += 1) {
+    queue.add(evaluation(`single ${at}`))
+    t.equal(take(), `single ${at}`)
+    clock.advance(15)
+  }
+})
+
+t.test('nothing is left of a burst at the stop', async (t) => {
+  const { clock, queue } = queueOf()
+  burst(queue, clock, 12, 5)
+  queue.stop()
+  t.equal(clock.timerCount, 0)
 })
