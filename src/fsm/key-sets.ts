@@ -113,6 +113,7 @@ export class KeySets {
       if (load === undefined) continue
       load.changes.set(full, value)
       load.since = appliedIndex
+      if (load.changes.size > this.#limits.keysMax) this.#giveUp(base)
     }
     this.#shed()
   }
@@ -137,10 +138,8 @@ export class KeySets {
         keys.push(knownKey(front + key, front + base, value))
         bytes += key.length + value.byteLength
       }
-      if (keys.length + load.changes.size > keysMax || bytes > bytesMax) {
-        this.#giveUp(base)
-        return
-      }
+      if (load.isVoid) return
+      if (keys.length > keysMax || bytes > bytesMax) this.#giveUp(base)
     }
     if (load.isVoid) return
     const set = new KeySet(front + base, keys, load.since)
@@ -166,6 +165,9 @@ export class KeySets {
   #giveUp(base: string): void {
     this.#bytes -= this.#sets.get(base)?.bytes ?? 0
     this.#sets.delete(base)
+    const load = this.#loads.get(base)
+    if (load !== undefined) load.isVoid = true
+    this.#loads.delete(base)
     const misses = this.#misses.get(base)
     if (misses !== undefined) misses.due *= patienceFactor
   }
