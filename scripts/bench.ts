@@ -4,7 +4,8 @@
  * `--figures PUT` takes figures whose names begin so, `--no-failover` leaves that out, `--rounds 10` measures each
  * figure so often. `--against FOLDER` measures the Muster in another checkout instead of etcd. `--cold` measures only how
  * both are right after a start, second by second, and how long a start of Muster takes; `--program FILE` runs an installed release. `--tokens` measures only what finding a caller
- * costs while other tokens are made.
+ * costs while other tokens are made. `--only workloads` measures how fast jobs run, and what servers and a client agent take of memory then, also of `--program FILE`; with
+ * `--port 4646` it asks whatever has its API there on loopback, and nodes with `mock_driver`.
  */
 import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
@@ -18,6 +19,7 @@ import { startTable } from './bench/start.ts'
 import { loadTable, otherTable, targets, type Measured } from './bench/report.ts'
 import { keys, type System } from './bench/system.ts'
 import { measureTokens, tokensTable } from './bench/tokens.ts'
+import { measureWorkloads } from './bench/workloads.ts'
 import { usedBy } from '../test/support/server-numbers.ts'
 
 type Figure = {
@@ -46,6 +48,7 @@ const { values } = parseArgs({
     cold: { type: 'boolean', default: false },
     tokens: { type: 'boolean', default: false },
     program: { type: 'string' },
+    port: { type: 'string' },
     rounds: { type: 'string' },
   },
 })
@@ -66,6 +69,19 @@ const figures: readonly Figure[] = [
 
 if (values.tokens) {
   console.log(tokensTable(await measureTokens()))
+  process.exit()
+}
+
+const only = values.only ?? ''
+if (!['', 'muster', 'etcd', 'workloads'].includes(only)) {
+  throw new Error(`--only takes muster, etcd or workloads, not ${only}`)
+}
+if (only === 'workloads') {
+  const { port, program } = values
+  await measureWorkloads({
+    port: port === undefined ? null : Number(port),
+    program: program === undefined ? null : resolve(program),
+  })
   process.exit()
 }
 

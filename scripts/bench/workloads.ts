@@ -1,22 +1,16 @@
 /**
- * How fast jobs run: from a registration to a running allocation, many jobs, and many allocations of one job. Everything is asked over the
+ * How fast jobs run: from a registration to a running allocation, many jobs, and many allocations of one job. All of it is asked over the
  * HTTP API, so the same measurement can be made of Nomad.
- *
- *     node scripts/workloads.ts [--port 4646 | --program FILE]
- *
- * `--port`: of an API on loopback whose nodes have `mock_driver`. Without one: three servers and a client agent of this checkout, or of an
- * installed release, `--program`; then also what they take of memory, right after the work and once they have collected what it left.
  */
 import { readFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
-import { Cluster } from '../test/support/cluster.ts'
-import { eventuallyTrue } from '../test/support/eventually.ts'
-import { freePorts } from '../test/support/free-ports.ts'
-import { HttpClient } from '../test/support/http-client.ts'
-import { mockTask } from '../test/support/mock-task.ts'
-import { ServerProcess } from '../test/support/server-process.ts'
+import { Cluster } from '../../test/support/cluster.ts'
+import { eventuallyTrue } from '../../test/support/eventually.ts'
+import { freePorts } from '../../test/support/free-ports.ts'
+import { HttpClient } from '../../test/support/http-client.ts'
+import { mockTask } from '../../test/support/mock-task.ts'
+import { ServerProcess } from '../../test/support/server-process.ts'
 
 const singles = 50
 const manyJobs = 200
@@ -28,16 +22,23 @@ const kib = 1_024
 const restMs = 20_000
 const mb = 1_000_000
 
-const { values } = parseArgs({
-  options: { port: { type: 'string' }, program: { type: 'string' } },
-})
-const own = values.program === undefined ? {} : { program: resolve(values.program) }
-
 type Summary = { readonly Summary: Readonly<Record<string, Readonly<Record<string, number>>>> }
 
-if (values.port === undefined) {
+export type WorkloadsOptions = {
+  /** Of an API on loopback whose nodes have `mock_driver`; null: three servers and a client agent are started. */
+  readonly port: number | null
+  /** Those are of an installed release, null: of this checkout. What they take of memory is told too. */
+  readonly program: string | null
+}
+
+export async function measureWorkloads({ port, program }: WorkloadsOptions): Promise<void> {
+  if (port !== null) {
+    await measure(new HttpClient(port))
+    return
+  }
+  const own = program === null ? {} : { program }
   const cluster = await Cluster.start({ gossip: true, logLevel: 'warn', ...own })
-  const agent = await startAgent(cluster)
+  const agent = await startAgent(cluster, own)
   try {
     const leader = await cluster.waitForLeader()
     await measure(cluster.http(leader))
@@ -49,10 +50,7 @@ if (values.port === undefined) {
     await agent.kill()
     await cluster.stop()
   }
-} else {
-  await measure(new HttpClient(Number(values.port)))
 }
-process.exit()
 
 async function measure(http: HttpClient): Promise<void> {
   await until('a node is ready', async () => {
@@ -108,7 +106,10 @@ async function measure(http: HttpClient): Promise<void> {
   )
 }
 
-async function startAgent(cluster: Cluster): Promise<ServerProcess> {
+async function startAgent(
+  cluster: Cluster,
+  own: { readonly program?: string },
+): Promise<ServerProcess> {
   const [http = 0, rpc = 0, gossip = 0, ops = 0] = await freePorts(4)
   const agent = new ServerProcess({
     name: 'c1',
