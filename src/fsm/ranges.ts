@@ -12,81 +12,46 @@ export type RangeSource = { readonly state: State; readonly extra?: Rows }
 /** Of so many rows a range is read by its keys: the row cache has them, or keeps them. */
 const knownRowsMax = 64
 
+/** The rows of a range of keys, or those that the entries of an index point to. */
 export async function* rowPages<Row>(
   bound: BoundTable,
   keys: KeyRange,
   source: RangeSource,
 ): AsyncGenerator<readonly Row[]> {
-  const known = knownOf(keys, knownRowsMax, source)
+  const { state, extra } = source
+  const known = state.known(keys, knownRowsMax, extra)
   if (known !== null) {
     yield* rowsOfKnown<Row>(bound, known, source)
     return
   }
-  for await (const page of pagesOf(keys, false, source)) {
-    yield page.map(([, bytes]) => unpack(bytes) as Row)
+  const areEntries = keys.base !== bound.rowPrefix
+  for await (const page of state.pages(keys, false, extra)) {
+    if (areEntries) yield await rowsAt(bound, page.map(primaryOf), source)
+    else yield page.map(([, bytes]) => unpack(bytes) as Row)
   }
 }
 
-/** The rows that the entries of an index point to. */
-export async function* indexedPages<Row>(
-  bound: BoundTable,
-  keys: KeyRange,
-  source: RangeSource,
-): AsyncGenerator<readonly Row[]> {
-  const known = knownOf(keys, knownRowsMax, source)
-  if (known !== null) {
-    yield* rowsOfKnown<Row>(bound, known, source)
-    return
-  }
-  for await (const page of pagesOf(keys, false, source)) {
-    yield await rowsAt(
-      bound,
-      page.map(([, primary]) => Buffer.from(primary).toString()),
-      source,
-    )
-  }
-}
-
-/** Without what all keys begin with. */
+/** Without what all keys begin with. `firstRowsMax`: as of `State.pages`. */
 export async function* keyPages(
   keys: KeyRange,
-  source: RangeSource,
+  { state, extra }: RangeSource,
+  firstRowsMax?: number,
 ): AsyncGenerator<readonly string[]> {
-  const known = knownOf(keys, pageRowsMax, source)
+  const known = state.known(keys, pageRowsMax, extra)
   if (known !== null) {
-    const start = source.state.generationPrefix.length + keys.base.length
+    const start = state.generationPrefix.length + keys.base.length
     if (known.length > 0) yield known.map(({ full }) => full.slice(start))
     return
   }
-  for await (const page of pagesOf(keys, true, source)) {
+  for await (const page of state.pages(keys, true, extra, firstRowsMax)) {
     yield page.map(([key]) => key.slice(keys.base.length))
   }
 }
 
 /** As `keyPages`. */
 export async function firstKey(keys: KeyRange, source: RangeSource): Promise<string | null> {
-  const known = knownOf(keys, pageRowsMax, source)
-  if (known !== null) {
-    const start = source.state.generationPrefix.length + keys.base.length
-    return known[0]?.full.slice(start) ?? null
-  }
-  for await (const [first] of pagesOf(keys, true, source, 1)) {
-    if (first !== undefined) return first[0].slice(keys.base.length)
-  }
+  for await (const [first] of keyPages(keys, source, 1)) if (first !== undefined) return first
   return null
-}
-
-function knownOf(keys: KeyRange, keysMax: number, { state, extra }: RangeSource) {
-  return state.known(keys, keysMax, extra)
-}
-
-function pagesOf(
-  keys: KeyRange,
-  withKeys: boolean,
-  { state, extra }: RangeSource,
-  firstRowsMax?: number,
-): AsyncIterable<Page> {
-  return state.pages(keys, withKeys, extra, firstRowsMax)
 }
 
 async function* rowsOfKnown<Row>(
@@ -106,6 +71,10 @@ async function* rowsOfKnown<Row>(
   } finally {
     state.release()
   }
+}
+
+function primaryOf([, primary]: Page[number]): string {
+  return Buffer.from(primary).toString()
 }
 
 /** `primaries`: of the rows, without the table's prefix. */

@@ -6,7 +6,7 @@ import { present } from '../lib/assert.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Key, Range, Reader, Table } from './domain.ts'
 import type { Batch } from './batch.ts'
-import { firstKey, indexedPages, keyPages, rowPages, type RangeSource } from './ranges.ts'
+import { firstKey, keyPages, rowPages, type RangeSource } from './ranges.ts'
 import type { State } from './state.ts'
 import { indexOf, keyRange, placeOf } from './table.ts'
 import type { BoundTable, Tables } from './table.ts'
@@ -52,19 +52,19 @@ class TableReader implements Reader {
   }
 
   pages<Row>(table: Table<Row>, range: Range = {}): AsyncIterable<readonly Row[]> {
-    const { tables, state, touched } = this.#source
-    const bound = tables.get(table.name)
-    const keys = keyRange(bound.rowPrefix, range)
-    touched?.addPrefix(keys.prefix)
-    return { [Symbol.asyncIterator]: () => rowPages<Row>(bound, keys, { state: state() }) }
+    return this.#rows(table, null, range)
   }
 
   pagesBy<Row>(table: Table<Row>, index: string, range: Range = {}): AsyncIterable<readonly Row[]> {
+    return this.#rows(table, index, range)
+  }
+
+  #rows<Row>(table: Table<Row>, index: string | null, range: Range): AsyncIterable<readonly Row[]> {
     const { tables, state, touched } = this.#source
     const bound = tables.get(table.name)
-    const keys = keyRange(indexOf(bound, index).prefix, range)
+    const keys = keyRange(keysBase(bound, index), range)
     touched?.addPrefix(keys.prefix)
-    return { [Symbol.asyncIterator]: () => indexedPages<Row>(bound, keys, { state: state() }) }
+    return { [Symbol.asyncIterator]: () => rowPages<Row>(bound, keys, { state: state() }) }
   }
 
   keysBy<Row>(
@@ -173,15 +173,17 @@ export class BatchReader implements Reader {
   }
 
   pages<Row>(table: Table<Row>, range: Range = {}): AsyncIterable<readonly Row[]> {
-    const bound = this.#tables.get(table.name)
-    const keys = keyRange(bound.rowPrefix, range)
-    return { [Symbol.asyncIterator]: () => rowPages<Row>(bound, keys, this.#source) }
+    return this.#rows(table, null, range)
   }
 
   pagesBy<Row>(table: Table<Row>, index: string, range: Range = {}): AsyncIterable<readonly Row[]> {
+    return this.#rows(table, index, range)
+  }
+
+  #rows<Row>(table: Table<Row>, index: string | null, range: Range): AsyncIterable<readonly Row[]> {
     const bound = this.#tables.get(table.name)
-    const keys = keyRange(indexOf(bound, index).prefix, range)
-    return { [Symbol.asyncIterator]: () => indexedPages<Row>(bound, keys, this.#source) }
+    const keys = keyRange(keysBase(bound, index), range)
+    return { [Symbol.asyncIterator]: () => rowPages<Row>(bound, keys, this.#source) }
   }
 
   keysBy<Row>(
