@@ -38,12 +38,11 @@ export type KeySource = {
   readonly read: () => AsyncIterable<readonly (readonly [key: string, value: Uint8Array])[]>
 }
 
-/** Keys on their way. */
+/** Keys on their way: wanted as long as it is among the loads. */
 type Load = {
   /** By batches since it began. */
   readonly changes: Map<string, Uint8Array | null>
   since: number
-  isVoid: boolean
 }
 
 export class KeySets {
@@ -55,7 +54,6 @@ export class KeySets {
   readonly #misses = new Map<string, { count: number; due: number }>()
   /** Of the generation that all of them are of. */
   #front = ''
-  #bytes = 0
   #isStopped = false
 
   constructor(limits = defaultLimits) {
@@ -83,7 +81,7 @@ export class KeySets {
     if (misses.count < misses.due) return
     misses.count = 0
     this.#begin(front)
-    const load: Load = { changes: new Map(), since: appliedIndex, isVoid: false }
+    const load: Load = { changes: new Map(), since: appliedIndex }
     this.#loads.set(base, load)
     const reading = this.#load(source, load)
       // A reader that cannot read it says so.
@@ -99,14 +97,14 @@ export class KeySets {
   changed(rows: Rows, front: string, appliedIndex: number): void {
     this.#begin(front)
     if (this.#sets.size + this.#loads.size === 0) return
+    let isChanged = false
     for (const [full, value] of rows) {
       const base = baseOfKey(full, front)
       if (base === null) continue
       const set = this.#sets.get(base)
       if (set !== undefined) {
-        this.#bytes -= set.bytes
         set.change(full, value, appliedIndex)
-        this.#bytes += set.bytes
+        isChanged = true
         continue
       }
       const load = this.#loads.get(base)
@@ -115,7 +113,7 @@ export class KeySets {
       load.since = appliedIndex
       if (load.changes.size > this.#limits.keysMax) this.#giveUp(base)
     }
-    this.#shed()
+    if (isChanged) this.#shed()
   }
 
   /** Nothing is known any more, nor will be. */
@@ -138,35 +136,36 @@ export class KeySets {
         keys.push(knownKey(front + key, front + base, value))
         bytes += key.length + value.byteLength
       }
-      if (load.isVoid) return
+      if (this.#loads.get(base) !== load) return
       if (keys.length > keysMax || bytes > bytesMax) this.#giveUp(base)
     }
-    if (load.isVoid) return
+    if (this.#loads.get(base) !== load) return
     const set = new KeySet(front + base, keys, load.since)
     for (const [full, value] of load.changes) set.change(full, value, load.since)
     this.#loads.delete(base)
     this.#sets.set(base, set)
-    this.#bytes += set.bytes
     this.#shed()
   }
 
   /** The longest go first. */
   #shed(): void {
-    for (const [base, { length }] of this.#sets) {
-      if (length > this.#limits.keysMax) this.#giveUp(base)
+    const { keysMax, bytesMax } = this.#limits
+    let bytes = 0
+    for (const [base, set] of this.#sets) {
+      if (set.length > keysMax) this.#giveUp(base)
+      else bytes += set.bytes
     }
-    while (this.#bytes > this.#limits.bytesMax) {
+    while (bytes > bytesMax) {
       const [longest] = [...this.#sets].toSorted(([, left], [, right]) => right.bytes - left.bytes)
       if (longest === undefined) return
-      this.#giveUp(longest[0])
+      const [base, set] = longest
+      bytes -= set.bytes
+      this.#giveUp(base)
     }
   }
 
   #giveUp(base: string): void {
-    this.#bytes -= this.#sets.get(base)?.bytes ?? 0
     this.#sets.delete(base)
-    const load = this.#loads.get(base)
-    if (load !== undefined) load.isVoid = true
     this.#loads.delete(base)
     const misses = this.#misses.get(base)
     if (misses !== undefined) misses.due *= patienceFactor
@@ -180,9 +179,7 @@ export class KeySets {
   }
 
   #forget(): void {
-    for (const load of this.#loads.values()) load.isVoid = true
     this.#loads.clear()
     this.#sets.clear()
-    this.#bytes = 0
   }
 }
