@@ -121,6 +121,18 @@ t.test('what batches change while keys are read is bounded', async (t) => {
   t.equal(namesIn(sets, { ...newest, appliedIndex: 20 }), 'unknown')
 })
 
+t.test('a load that was given up brings nothing', async (t) => {
+  const sets = new KeySets(limits)
+  sets.missed(source([]))
+  sets.missed(source([['a']]))
+  for (const [at, name] of ['b', 'c', 'd', 'e', 'f'].entries())
+    sets.changed(gone(name), front, 6 + at)
+  // It follows no batches any more.
+  sets.changed(put('g'), front, 12)
+  await sets.idle()
+  t.equal(namesIn(sets, { ...newest, appliedIndex: 20 }), 'unknown')
+})
+
 t.test('nothing is known of another generation, nor after the end', async (t) => {
   const next = generationPrefix(8)
   const sets = await loaded(['a'])
@@ -132,6 +144,7 @@ t.test('nothing is known of another generation, nor after the end', async (t) =>
   sets.changed(new Map(), generationPrefix(9), 7)
   await sets.idle()
   t.equal(namesIn(sets, newest, next), 'unknown')
+  t.equal(namesIn(sets, { ...newest, appliedIndex: 9 }, generationPrefix(9)), 'unknown')
   const ended = await loaded(['a'])
   ended.stop()
   for (let miss = 0; miss < 9; miss += 1) ended.missed(source([['a']]))
