@@ -75,7 +75,6 @@ function ofGroup(
   // One on a node that takes no work now stays as it is until it does.
   const outdated = others.filter(({ nodeId }) => fitting.has(nodeId))
   const mayBegin =
-    rollout.current === null &&
     !rollout.wasDeployed &&
     isDeployedEverywhere(input, group) &&
     // What was placed without a deployment would not count in one.

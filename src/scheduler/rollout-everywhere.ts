@@ -4,7 +4,7 @@
  */
 import { isCanarying, type GroupState } from '../domains/deployments/model.ts'
 import type { TaskGroup } from '../domains/jobs/model.ts'
-import { wantedGroup, type GroupRollout } from './rollout.ts'
+import { hasLimit, wantedGroup, type GroupRollout } from './rollout.ts'
 import type { ScheduledJob } from './scheduled-job.ts'
 
 /** Places on nodes without an allocation of the group that had no room for one; `canaries` of them were for canaries. */
@@ -28,13 +28,12 @@ export type Progress = {
   readonly isSettled: boolean
 }
 
-/** Without a limit there is nothing to lead. */
+/** As `isDeployed`, of a system job. */
 export function isDeployedEverywhere(
   { job, deploysSystemJobs }: { readonly job: ScheduledJob; readonly deploysSystemJobs: boolean },
-  { Update }: TaskGroup,
+  group: TaskGroup,
 ): boolean {
-  const { Type } = job.spec
-  return deploysSystemJobs && Type === 'system' && Update !== null && Update.MaxParallel > 0
+  return deploysSystemJobs && job.spec.Type === 'system' && hasLimit(group)
 }
 
 /** A node without an allocation and without room for one is not waited for; one that runs an older version is. */

@@ -11,6 +11,7 @@ import {
 } from '../domains/deployments/model.ts'
 import type { TaskGroup } from '../domains/jobs/model.ts'
 import type { ScheduledJob } from './scheduled-job.ts'
+import { isOfVersion } from './updates.ts'
 
 type WantedGroup = NewDeployment['groups'][number]
 
@@ -43,6 +44,8 @@ export type Led = {
 export class Rollout {
   /** Of the job's newest version: it goes on, or it failed. */
   readonly current: DeploymentRow | null
+  /** The newest version had its deployment, whatever became of it: it gets no second one. */
+  readonly wasDeployed: boolean
   readonly #newest: DeploymentRow | null
   readonly #job: ScheduledJob | null
 
@@ -50,29 +53,14 @@ export class Rollout {
   constructor(job: ScheduledJob | null, newest: DeploymentRow | null) {
     this.#job = job
     this.#newest = newest
-    const isCurrent =
-      job !== null &&
-      newest !== null &&
-      !job.stop &&
-      newest.jobVersion === job.version &&
-      newest.jobCreateIndex === job.createIndex
+    this.wasDeployed = job !== null && newest !== null && isOfVersion(newest, job)
     const goesOn = newest !== null && (isActive(newest) || newest.status === 'failed')
-    this.current = isCurrent && goesOn ? newest : null
+    this.current = this.wasDeployed && job?.stop === false && goesOn ? newest : null
   }
 
   /** That allocations are placed for now. */
   get active(): DeploymentRow | null {
     return this.current !== null && isActive(this.current) ? this.current : null
-  }
-
-  /** The newest version had its deployment, whatever became of it: it gets no second one. */
-  get wasDeployed(): boolean {
-    const newest = this.#newest
-    return (
-      newest !== null &&
-      newest.jobVersion === this.#job?.version &&
-      newest.jobCreateIndex === this.#job.createIndex
-    )
   }
 
   /** Null: the group is none of the deployment. */
@@ -139,9 +127,14 @@ export class Rollout {
   }
 }
 
-/** Updates of a service job are deployments; without a limit there is nothing to lead. */
-export function isDeployed({ spec }: ScheduledJob, { Update }: TaskGroup): boolean {
-  return spec.Type === 'service' && Update !== null && Update.MaxParallel > 0
+/** Updates of a service job are deployments. */
+export function isDeployed({ spec }: ScheduledJob, group: TaskGroup): boolean {
+  return spec.Type === 'service' && hasLimit(group)
+}
+
+/** Without a limit there is nothing to lead. */
+export function hasLimit({ Update }: TaskGroup): boolean {
+  return Update !== null && Update.MaxParallel > 0
 }
 
 export function wantedGroup(

@@ -43,7 +43,11 @@ export function room(group: TaskGroup, current: readonly AllocationRow[], coming
   return Math.max(0, parallelMax - notYet - coming)
 }
 
-export function isOfVersion(row: AllocationRow, job: ScheduledJob): boolean {
+/** Of an allocation, or of a deployment. */
+export function isOfVersion(
+  row: Pick<AllocationRow, 'jobVersion' | 'jobCreateIndex'>,
+  job: ScheduledJob,
+): boolean {
   return row.jobVersion === job.version && row.jobCreateIndex === job.createIndex
 }
 
