@@ -90,11 +90,10 @@ export function olderVersionOf(
   const [most] = [...running.values()].toSorted(
     (left, right) => right.length - left.length || versionOf(right) - versionOf(left),
   )
-  const [last] = rows.filter(older).toSorted((a, b) => b.createIndex - a.createIndex)
-  const row = most?.[0] ?? last
-  const spec = row === undefined ? null : specOf(row)
+  const row = most?.[0] ?? lastOf(rows.filter(older))
+  const spec = row === null ? null : specOf(row)
   const group = spec?.TaskGroups.find((one) => one.Name === Name)
-  if (row === undefined || spec === null || group === undefined || group.Count === 0) return null
+  if (row === null || spec === null || group === undefined || group.Count === 0) return null
   const matches = datacenterMatch(spec.Datacenters)
   return {
     version: row.jobVersion,
@@ -103,6 +102,14 @@ export function olderVersionOf(
     group: { ...group, Constraints: [...spec.Constraints, ...group.Constraints] },
     isInReach: ({ datacenter }) => matches(datacenter),
   }
+}
+
+/** That was placed last. */
+export function lastOf(rows: readonly AllocationRow[]): AllocationRow | null {
+  return rows.reduce<AllocationRow | null>(
+    (last, row) => (last === null || row.createIndex > last.createIndex ? row : last),
+    null,
+  )
 }
 
 function versionOf([row]: readonly AllocationRow[]): number {

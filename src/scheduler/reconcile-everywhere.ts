@@ -8,6 +8,7 @@ import {
   canariesFirst,
   canariesWanted,
   chosenCanaries,
+  lastOf,
   olderVersionOf,
   type Candidates,
   type Chosen,
@@ -214,13 +215,6 @@ function emptiedOf(
     else empty.push({ node, last })
   }
   return { over, empty }
-}
-
-function lastOf(rows: readonly AllocationRow[]): AllocationRow | null {
-  return rows.reduce<AllocationRow | null>(
-    (last, row) => (last === null || row.createIndex > last.createIndex ? row : last),
-    null,
-  )
 }
 
 /** It has ended, and its node needs no other. */
