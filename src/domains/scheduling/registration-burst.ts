@@ -18,7 +18,6 @@ export class RegistrationBurst {
   /** When the last ones came, `#next` the oldest. */
   readonly #cameMs = Array<number>(burstMin).fill(-Infinity)
   #next = 0
-  #lastMs = -Infinity
   #timer: Timer | null = null
 
   /** `onLook`: some may have waited long enough. */
@@ -34,7 +33,6 @@ export class RegistrationBurst {
 
   came(): void {
     const nowMs = this.#clock.monotonicMs()
-    this.#lastMs = nowMs
     this.#cameMs[this.#next] = nowMs
     this.#next = (this.#next + 1) % burstMin
     const oldestMs = this.#cameMs[this.#next] ?? -Infinity
@@ -49,7 +47,8 @@ export class RegistrationBurst {
   #watch(): void {
     this.#timer = this.#clock.setTimer(quietMs, () => {
       this.#timer = null
-      if (this.#clock.monotonicMs() - this.#lastMs < quietMs) this.#watch()
+      const lastMs = this.#cameMs.at(this.#next - 1) ?? -Infinity
+      if (this.#clock.monotonicMs() - lastMs < quietMs) this.#watch()
       this.#onLook()
     })
   }
