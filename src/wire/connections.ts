@@ -75,7 +75,6 @@ export class InboundConnections {
       if (this.#byKey.get(key) === connection) this.#byKey.delete(key)
       if (this.#byKey.size === 0) this.#onEmpty()
     })
-    this.#watchUnread()
   }
 
   get(key: string): Connection | undefined {
