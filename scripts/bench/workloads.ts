@@ -2,14 +2,15 @@
  * How fast jobs run: from a registration to a running allocation, many jobs, and many allocations of one job. All of it is asked over the
  * HTTP API, so the same measurement can be made of Nomad.
  */
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { present } from '../../src/lib/assert.ts'
 import { Cluster } from '../../test/support/cluster.ts'
 import { eventuallyTrue } from '../../test/support/eventually.ts'
 import { freePorts } from '../../test/support/free-ports.ts'
 import { HttpClient } from '../../test/support/http-client.ts'
 import { mockTask } from '../../test/support/mock-task.ts'
+import { usedBy } from '../../test/support/server-numbers.ts'
 import { ServerProcess } from '../../test/support/server-process.ts'
 
 const singles = 50
@@ -17,7 +18,7 @@ const manyJobs = 200
 const manyAllocations = 300
 const writersAtOnce = 16
 const patience = { timeoutMs: 120_000, everyMs: 10 }
-const kib = 1_024
+const mib = 1_048_576
 
 const restMs = 20_000
 const mb = 1_000_000
@@ -158,7 +159,8 @@ function until(what: string, holds: () => Promise<boolean>): Promise<void> {
 
 /** `pids`: of the servers, and of the client agent, the last one. */
 async function sayResident(when: string, pids: readonly (number | null)[]): Promise<void> {
-  const bytes = await Promise.all(pids.map(residentBytes))
+  const used = await Promise.all(pids.map((pid) => usedBy(present(pid, 'a running process'))))
+  const bytes = used.map(({ residentMiB }) => residentMiB * mib)
   const agent = bytes.pop() ?? 0
   const inMb = (value: number): string => (value / mb).toFixed(0)
   const servers = bytes.map(inMb).join(', ')
@@ -166,11 +168,6 @@ async function sayResident(when: string, pids: readonly (number | null)[]): Prom
   say(
     `resident ${when}: servers ${servers} MB, client agent ${inMb(agent)} MB, it and the largest server ${together} MB`,
   )
-}
-
-async function residentBytes(pid: number | null): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8')
-  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) * kib
 }
 
 function rate(count: number, ms: number): string {
