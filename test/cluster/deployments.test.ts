@@ -2,28 +2,13 @@
 import t from 'tap'
 import { startClientAgent } from '../support/client-agent.ts'
 import { startCluster } from '../support/cluster.ts'
-import { eventually, eventuallyTrue } from '../support/eventually.ts'
+import { deploymentsOf } from '../support/deployments.ts'
+import { eventuallyTrue } from '../support/eventually.ts'
 import type { HttpClient } from '../support/http-client.ts'
 
 t.setTimeout(300_000)
 
 const second = 1_000_000_000
-
-type Deployment = {
-  readonly ID: string
-  readonly JobVersion: number
-  readonly Status: string
-  readonly StatusDescription: string
-  readonly TaskGroups: {
-    readonly g: {
-      readonly DesiredTotal: number
-      readonly HealthyAllocs: number
-      readonly DesiredCanaries: number
-      readonly PlacedCanaries: readonly string[] | null
-      readonly Promoted: boolean
-    }
-  }
-}
 
 type Allocation = {
   readonly ID: string
@@ -63,28 +48,7 @@ function jobOf(version: string, script: string, update: object) {
 const runs = 'while :; do sleep 1; done'
 
 async function put(http: HttpClient, path: string, body: object): Promise<void> {
-  const { status, body: answer } = await http.request('PUT', path, { body: JSON.stringify(body) })
-  if (status !== 200) throw new Error(`${path}: ${status} ${answer.toString()}`)
-}
-
-async function until(
-  http: HttpClient,
-  version: number,
-  what: string,
-  isSo: (row: Deployment) => boolean,
-): Promise<Deployment> {
-  return eventually(
-    `the deployment of version ${version} ${what}`,
-    async () => {
-      const rows = (await http.json('GET', '/v1/job/web/deployments')) as readonly Deployment[]
-      return rows.find((row) => row.JobVersion === version && isSo(row))
-    },
-    { timeoutMs: 120_000 },
-  )
-}
-
-function ends(http: HttpClient, version: number, status: string): Promise<Deployment> {
-  return until(http, version, `is ${status}`, ({ Status }) => Status === status)
+  await http.json('PUT', path, { body: JSON.stringify(body) })
 }
 
 async function live(http: HttpClient): Promise<readonly Allocation[]> {
@@ -100,25 +64,26 @@ void t.test('a bad version goes back over a lost leader, and a canary is promote
   await startClientAgent(t, cluster, { name: 'c1', config })
   const leader = await cluster.waitForLeader()
   const http = cluster.http((leader + 1) % cluster.size)
+  const { until, ends } = deploymentsOf('web', () => http)
   await eventuallyTrue('the node is ready', async () => {
     const nodes = (await http.json('GET', '/v1/nodes')) as readonly { Status: string }[]
     return nodes.some(({ Status }) => Status === 'ready')
   })
   await put(http, '/v1/jobs', jobOf('0', runs, {}))
-  await ends(http, 0, 'successful')
+  await ends(0, 'successful')
 
   // Its tasks fail, and it waits for progress while the leader dies.
   const update = { HealthyDeadline: 3 * second, ProgressDeadline: 8 * second }
   await put(http, '/v1/jobs', jobOf('1', 'sleep 1; exit 1', update))
-  const before = await ends(http, 1, 'running')
+  const before = await ends(1, 'running')
   t.equal(before.TaskGroups.g.DesiredTotal, 3)
   await cluster.kill(leader)
-  const failed = await ends(http, 1, 'failed')
+  const failed = await ends(1, 'failed')
   t.equal(
     failed.StatusDescription,
     'Failed due to progress deadline - rolling back to job version 0',
   )
-  await ends(http, 2, 'successful')
+  await ends(2, 'successful')
   const back = (await http.json('GET', '/v1/job/web')) as { Version: number; Stable: boolean }
   t.match(back, { Version: 2, Stable: true })
   const kept = await live(http)
@@ -130,14 +95,14 @@ void t.test('a bad version goes back over a lost leader, and a canary is promote
 
   // A canary beside the three, and then all.
   await put(http, '/v1/jobs', jobOf('3', runs, { Canary: 1 }))
-  const canarying = await until(http, 3, 'has a healthy canary', ({ TaskGroups: { g } }) => {
+  const canarying = await until(3, 'has a healthy canary', ({ TaskGroups: { g } }) => {
     return g.HealthyAllocs === 1
   })
   t.match(canarying.StatusDescription, /requires manual promotion/)
   t.equal((await live(http)).length, 4)
   const [canary] = canarying.TaskGroups.g.PlacedCanaries ?? []
   await put(http, `/v1/deployment/promote/${canarying.ID}`, { All: true })
-  const done = await ends(http, 3, 'successful')
+  const done = await ends(3, 'successful')
   t.match(done.TaskGroups.g, { Promoted: true, HealthyAllocs: 3 })
   await eventuallyTrue('three of the new version run', async () => {
     const now = await live(http)
@@ -145,7 +110,7 @@ void t.test('a bad version goes back over a lost leader, and a canary is promote
   })
   t.ok((await live(http)).some(({ ID }) => ID === canary))
   await put(http, '/v1/job/web', jobOf('4', runs, { Canary: 1 }))
-  await ends(http, 4, 'running')
+  await ends(4, 'running')
   await http.request('DELETE', '/v1/job/web')
-  await ends(http, 4, 'cancelled')
+  await ends(4, 'cancelled')
 })

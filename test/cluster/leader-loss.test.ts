@@ -5,6 +5,7 @@
 import t, { type Test } from 'tap'
 import { startClientAgent } from '../support/client-agent.ts'
 import { startCluster, type Cluster } from '../support/cluster.ts'
+import { deploymentsOf } from '../support/deployments.ts'
 import { eventually, eventuallyTrue } from '../support/eventually.ts'
 import { mockTask } from '../support/mock-task.ts'
 import { runsTasks, watchTasks, type TaskWatch } from '../support/task-watch.ts'
@@ -25,11 +26,6 @@ type Allocation = {
   readonly JobVersion: number
   readonly ClientStatus: string
   readonly DesiredStatus: string
-}
-type Deployment = {
-  readonly JobVersion: number
-  readonly Status: string
-  readonly TaskGroups: { readonly g: { readonly HealthyAllocs: number } }
 }
 
 function webOf(watch: TaskWatch, version: string) {
@@ -90,6 +86,11 @@ class Registrar {
   }
 }
 
+/** A server that runs. */
+function running(cluster: Cluster): number {
+  return cluster.all.find((one) => cluster.server(one).running) ?? 0
+}
+
 async function put(cluster: Cluster, path: string, body: object): Promise<void> {
   const at = await cluster.follower()
   const { status, body: answer } = await cluster
@@ -99,31 +100,12 @@ async function put(cluster: Cluster, path: string, body: object): Promise<void> 
 }
 
 async function allocationsOf(cluster: Cluster, job: string): Promise<readonly Allocation[]> {
-  const at = cluster.all.find((one) => cluster.server(one).running) ?? 0
+  const at = running(cluster)
   return (await cluster.http(at).json('GET', `/v1/job/${job}/allocations`)) as readonly Allocation[]
 }
 
 function isLive({ ClientStatus, DesiredStatus }: Allocation): boolean {
   return ClientStatus === 'running' && DesiredStatus === 'run'
-}
-
-async function deployment(
-  cluster: Cluster,
-  version: number,
-  what: string,
-  isSo: (row: Deployment) => boolean,
-): Promise<void> {
-  await eventuallyTrue(
-    `the deployment of version ${version} ${what}`,
-    async () => {
-      const at = cluster.all.find((one) => cluster.server(one).running) ?? 0
-      const rows = (await cluster
-        .http(at)
-        .json('GET', '/v1/job/web/deployments')) as readonly Deployment[]
-      return rows.some((row) => row.JobVersion === version && isSo(row))
-    },
-    { timeoutMs: 120_000 },
-  )
 }
 
 /** Each of these once, and no other process. */
@@ -159,6 +141,7 @@ async function leaderDies(cluster: Cluster): Promise<number> {
 t.test('an update and a drain go on over lost leaders', async (t) => {
   const cluster = await startCluster(t, { gossip: true })
   const watch = watchTasks(t, cluster)
+  const { until, ends } = deploymentsOf('web', () => cluster.http(running(cluster)))
   const mock = { mock_driver: { config: { enabled: true } } }
   const config = { plugin: { ...runsTasks.plugin, ...mock } }
   for (const name of ['c1', 'c2']) await startClientAgent(t, cluster, { name, config })
@@ -171,18 +154,18 @@ t.test('an update and a drain go on over lost leaders', async (t) => {
     return found.filter(({ Status }) => Status === 'ready').length === 2 ? found : undefined
   })
   await put(cluster, '/v1/jobs', { Job: webOf(watch, '0') })
-  await deployment(cluster, 0, 'is successful', ({ Status }) => Status === 'successful')
+  await ends(0, 'successful')
   const registrar = new Registrar(cluster)
   t.teardown(() => registrar.stop())
 
   await put(cluster, '/v1/jobs', { Job: webOf(watch, '1') })
-  await deployment(cluster, 1, 'has begun', ({ TaskGroups: { g } }) => g.HealthyAllocs >= 2)
+  await until(1, 'has begun', ({ TaskGroups: { g } }) => g.HealthyAllocs >= 2)
   const first = await leaderDies(cluster)
-  await deployment(cluster, 1, 'goes on', ({ TaskGroups: { g } }) => g.HealthyAllocs >= 6)
+  await until(1, 'goes on', ({ TaskGroups: { g } }) => g.HealthyAllocs >= 6)
   await cluster.server(first).start()
   const next = await leaderDies(cluster)
   await cluster.server(next).start()
-  await deployment(cluster, 1, 'is successful', ({ Status }) => Status === 'successful')
+  await ends(1, 'successful')
   await runsJust(t, cluster, watch, 1)
 
   await put(cluster, '/v1/jobs', { Job: manyOf('many', manyMocks) })

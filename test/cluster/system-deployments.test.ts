@@ -2,29 +2,14 @@
 import t from 'tap'
 import { startClientAgent } from '../support/client-agent.ts'
 import { startCluster } from '../support/cluster.ts'
-import { eventually, eventuallyTrue } from '../support/eventually.ts'
+import { deploymentsOf } from '../support/deployments.ts'
+import { eventuallyTrue } from '../support/eventually.ts'
 import type { HttpClient } from '../support/http-client.ts'
 
 t.setTimeout(300_000)
 
 const second = 1_000_000_000
 const agents = ['c1', 'c2', 'c3', 'c4']
-
-type Group = {
-  readonly DesiredTotal: number
-  readonly HealthyAllocs: number
-  readonly DesiredCanaries: number
-  readonly PlacedCanaries: readonly string[] | null
-  readonly Promoted: boolean
-}
-
-type Deployment = {
-  readonly ID: string
-  readonly JobVersion: number
-  readonly Status: string
-  readonly StatusDescription: string
-  readonly TaskGroups: { readonly g: Group }
-}
 
 type Allocation = {
   readonly ID: string
@@ -64,31 +49,8 @@ function jobOf(version: string, script: string, update: object = {}) {
   return { Job: { ID: 'agent', Type: 'system', Datacenters: ['dc1'], TaskGroups: [group] } }
 }
 
-async function put(http: HttpClient, path: string, body: object): Promise<unknown> {
-  const answer = await http.request('PUT', path, { body: JSON.stringify(body) })
-  const text = answer.body.toString()
-  if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${text}`)
-  return JSON.parse(text)
-}
-
-async function until(
-  http: HttpClient,
-  version: number,
-  what: string,
-  isSo: (row: Deployment) => boolean,
-): Promise<Deployment> {
-  return eventually(
-    `the deployment of version ${version} ${what}`,
-    async () => {
-      const rows = (await http.json('GET', '/v1/job/agent/deployments')) as readonly Deployment[]
-      return rows.find((row) => row.JobVersion === version && isSo(row))
-    },
-    { timeoutMs: 120_000 },
-  )
-}
-
-function ends(http: HttpClient, version: number, status: string): Promise<Deployment> {
-  return until(http, version, `is ${status}`, ({ Status }) => Status === status)
+function put(http: HttpClient, path: string, body: object): Promise<unknown> {
+  return http.json('PUT', path, { body: JSON.stringify(body) })
 }
 
 /** By node, the version that runs there. */
@@ -120,19 +82,20 @@ void t.test('a system job is tried on some nodes, promoted, and goes back', asyn
   for (const name of agents) await startClientAgent(t, cluster, { name, config })
   const leader = await cluster.waitForLeader()
   const http = cluster.http((leader + 1) % cluster.size)
+  const { until, ends } = deploymentsOf('agent', () => http)
   await eventuallyTrue('the nodes are ready', async () => {
     const nodes = (await http.json('GET', '/v1/nodes')) as readonly { Status: string }[]
     return nodes.filter(({ Status }) => Status === 'ready').length === agents.length
   })
   await put(http, '/v1/jobs', jobOf('0', runs))
-  t.equal((await ends(http, 0, 'successful')).TaskGroups.g.DesiredTotal, 4)
+  t.equal((await ends(0, 'successful')).TaskGroups.g.DesiredTotal, 4)
 
   const planned = (await put(http, '/v1/job/agent/plan', jobOf('1', runs))) as Planned
   const { Canary, DestructiveUpdate, Ignore } = planned.Annotations.DesiredTGUpdates.g
   t.match({ Canary, DestructiveUpdate, Ignore }, { Canary: 1, DestructiveUpdate: 0, Ignore: 3 })
 
   await put(http, '/v1/jobs', jobOf('1', runs))
-  const tried = await until(http, 1, 'has healthy canaries', ({ TaskGroups: { g } }) => {
+  const tried = await until(1, 'has healthy canaries', ({ TaskGroups: { g } }) => {
     return g.HealthyAllocs === g.DesiredCanaries
   })
   t.match(tried.TaskGroups.g, { DesiredCanaries: 2, DesiredTotal: 4, Promoted: false })
@@ -140,19 +103,19 @@ void t.test('a system job is tried on some nodes, promoted, and goes back', asyn
   t.match(tried.StatusDescription, /requires manual promotion/)
   await runOn(http, 1, 2)
   await put(http, `/v1/deployment/promote/${tried.ID}`, { All: true })
-  t.match((await ends(http, 1, 'successful')).TaskGroups.g, { Promoted: true, HealthyAllocs: 4 })
+  t.match((await ends(1, 'successful')).TaskGroups.g, { Promoted: true, HealthyAllocs: 4 })
   await runOn(http, 1, 4)
 
   // Its tasks fail: only nodes of canaries see it, and the job is at the stable version again.
   const update = { HealthyDeadline: 3 * second, ProgressDeadline: 6 * second }
   await put(http, '/v1/jobs', jobOf('2', 'exit 1', update))
-  const failed = await ends(http, 2, 'failed')
+  const failed = await ends(2, 'failed')
   t.equal(
     failed.StatusDescription,
     'Failed due to progress deadline - rolling back to job version 1',
   )
   t.equal(failed.TaskGroups.g.PlacedCanaries?.length, 1, 'no second one after the first failed')
-  await ends(http, 3, 'successful')
+  await ends(3, 'successful')
   await runOn(http, 3, 4)
   const back = (await http.json('GET', '/v1/job/agent')) as { Version: number; Stable: boolean }
   t.match(back, { Version: 3, Stable: true })
