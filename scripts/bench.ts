@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: a Muster and an etcd cluster of three side by side on the same disk, each figure measured on one
  * and then the other, round by round. `--quick` is short, `--json` for machines, `--only muster` or `--only etcd`,
- * `--figures PUT` takes figures whose names begin so, `--no-failover` leaves that out, `--rounds 10` measures each
+ * `--figures PUT` takes figures whose names begin so, `--load own` has the project's own load generator where `wrk` is installed, `--no-failover` leaves that out, `--rounds 10` measures each
  * figure so often. `--against FOLDER` measures the Muster in another checkout instead of etcd. `--cold` measures only how
  * both are right after a start, second by second, and how long a start of Muster takes; `--program FILE` runs an installed release. `--tokens` measures only what finding a caller
  * costs while other tokens are made. `--only workloads` measures how fast jobs run, and what servers and a client agent take of memory then, also of `--program FILE`; with
@@ -20,6 +20,7 @@ import { loadTable, otherTable, targets, type Measured } from './bench/report.ts
 import { keys, type System } from './bench/system.ts'
 import { measureTokens, tokensTable } from './bench/tokens.ts'
 import { measureWorkloads } from './bench/workloads.ts'
+import { runWrk, wrkIsInstalled } from './bench/wrk.ts'
 import { usedBy } from '../test/support/server-numbers.ts'
 
 type Figure = {
@@ -30,6 +31,7 @@ type Figure = {
 }
 
 const put: Figure['request'] = (system, key) => system.putRequest(key)
+const keyPut: Figure['request'] = (system, key) => system.keyPutRequest(key)
 const linearizable: Figure['request'] = (system, key) => system.getRequest(key, 'linearizable')
 const keyGet: Figure['request'] = (system, key) => system.keyGetRequest(key)
 const session: Figure['request'] = (system, key) => system.sessionRequest(key)
@@ -43,6 +45,7 @@ const { values } = parseArgs({
     json: { type: 'boolean', default: false },
     only: { type: 'string' },
     figures: { type: 'string', default: '' },
+    load: { type: 'string', default: 'wrk' },
     'no-failover': { type: 'boolean', default: false },
     against: { type: 'string' },
     cold: { type: 'boolean', default: false },
@@ -55,8 +58,11 @@ const { values } = parseArgs({
 
 const figures: readonly Figure[] = [
   ...(['leader', 'follower'] as const).flatMap((at) =>
-    concurrencies.map((concurrency) => figure(`PUT ${at}`, at, concurrency, put)),
+    concurrencies.map((concurrency) => figure(`PUT key ${at}`, at, concurrency, keyPut)),
   ),
+  figure('PUT variable leader', 'leader', 1, put),
+  figure('PUT variable leader', 'leader', 64, put),
+  figure('PUT variable follower', 'follower', 64, put),
   ...concurrencies.map((concurrency) =>
     figure('GET linearizable leader', 'leader', concurrency, linearizable),
   ),
@@ -86,6 +92,11 @@ if (only === 'workloads') {
 }
 
 const { quick } = values
+const wrk = values.load === 'wrk' && (await wrkIsInstalled())
+if (values.load === 'wrk' && !wrk) {
+  say('wrk is not installed (Debian: wrk): the load generator of the project takes its place')
+}
+const load = wrk ? runWrk : runLoad
 const rounds = Number(values.rounds ?? (quick ? 1 : 3))
 const durationMs = quick ? 1_500 : 4_000
 const warmupMs = quick ? 500 : 1_000
@@ -177,7 +188,7 @@ async function measureOnce(
   const member = at === 'leader' ? leader : (leader + 1) % system.size
   const warmingMs = warmupMs + extraWarmupMs
   const before = await cpuSecondsOf(system)
-  const figures = await runLoad({
+  const figures = await load({
     port: system.member(member).httpPort,
     concurrency,
     warmupMs: warmingMs,
