@@ -78,11 +78,8 @@ function sendOwn(rules: ReplyRules, exchange: Exchange, reply: ApiReply): Promis
     const head = headOf(rules, exchange, reply, reply.type ?? 'application/octet-stream')
     return sendBody(rules, exchange, head, reply.bytes)
   }
-  endEmpty(exchange, headOf(rules, exchange, reply, reply.type ?? null))
-  return sent
+  return sendEmpty(exchange, headOf(rules, exchange, reply, reply.type ?? null))
 }
-
-const sent = Promise.resolve()
 
 async function sendStreamed(
   rules: ReplyRules,
@@ -123,18 +120,14 @@ export async function sendError(
   const head = headOf(rules, exchange, { status }, type)
   if (retryAfter !== null) head.set('Retry-After', String(retryAfter))
   head.set('Content-Length', String(Buffer.byteLength(body)))
-  head.writeTo(response)
+  const shown = exchange.request.method === 'HEAD' ? '' : body
   const rest = linger()
-  if (rest !== null) {
-    response.flushHeaders()
-    if (exchange.request.method !== 'HEAD') response.write(body)
-    await rest
-    response.end()
-  } else if (exchange.request.method === 'HEAD') {
-    response.end()
-  } else {
-    response.end(body)
-  }
+  if (rest === null) return leave({ response, head, body: shown, counted: null })
+  head.writeTo(response)
+  response.flushHeaders()
+  if (shown !== '') response.write(shown)
+  await rest
+  response.end()
 }
 
 function headOf(rules: ReplyRules, exchange: Exchange, reply: ApiReply, type: string | null): Head {
@@ -199,9 +192,7 @@ function sendWhole(
   const { response } = exchange
   head.set('Content-Length', String(length))
   if (exchange.request.method === 'HEAD') {
-    head.writeTo(response)
-    response.end()
-    return sent
+    return leave({ response, head, body: '', counted: null })
   }
   outgoing.assertRoom(length)
   const counted =
@@ -241,11 +232,10 @@ async function sendShared(
   return true
 }
 
-function endEmpty({ response }: Exchange, head: Head): void {
+function sendEmpty({ response }: Exchange, head: Head): Promise<void> {
   // 204 and 304 have no body by definition, so no length either.
   if (head.status !== 204 && head.status !== 304) head.set('Content-Length', '0')
-  head.writeTo(response)
-  response.end()
+  return leave({ response, head, body: '', counted: null })
 }
 
 /** A short list is a plain body with its length; a long one streams. */
