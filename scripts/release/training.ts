@@ -7,12 +7,15 @@ import { join } from 'node:path'
 import { Cluster } from '../../test/support/cluster.ts'
 import { eventually } from '../../test/support/eventually.ts'
 import type { HttpClient } from '../../test/support/http-client.ts'
-import { allocatorLines, cacheName, nodeFlags, runTool } from './project.ts'
+import { allocatorLines, cacheName, cachePurposes, nodeFlags, runTool } from './project.ts'
 
 /** Enough to come by every path of a request more than once. */
 const ROUNDS = 5
 
-/** The caches are in `folder` afterwards. They serve the Node.js that runs this, and the flags of `nodeFlags`. */
+/**
+ * The caches are in `folder` afterwards. They serve the Node.js that runs this, and the flags of `nodeFlags`. Throws where V8
+ * refuses one of them.
+ */
 export async function train(folder: string): Promise<void> {
   const command = [process.execPath, ...nodeFlags, join(folder, 'training.cjs')] as const
   const program = join(folder, 'training.sh')
@@ -37,6 +40,10 @@ export async function train(folder: string): Promise<void> {
     const key = ['kv', 'get', '-address', address, 'training/lock']
     const env = { CODE_CACHE: join(folder, cacheName('command')) }
     await runTool([node], [...before, ...key], { env })
+    for (const purpose of cachePurposes) {
+      const tried = { TRIED_CACHE: join(folder, cacheName(purpose)) }
+      await runTool([node], [...before, 'version'], { env: tried })
+    }
   } finally {
     await cluster.stop()
     await rm(program)

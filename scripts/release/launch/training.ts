@@ -1,31 +1,38 @@
 /**
  * Runs the bundle as the launchers do, at build time, and writes the code that V8 compiled to the file that CODE_CACHE names:
- * that of an agent on SIGUSR2, that of a command at its end. Not part of a release.
+ * that of an agent on SIGUSR2, that of a command at its end. With TRIED_CACHE instead, it fails where V8 refuses that file.
+ * Not part of a release.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
 import { cachePurpose, load, runProgram } from './program.ts'
 
 /** As in package.ts. */
 declare const codeBytes: number
 
 const file = join(__dirname, 'muster.cjs')
-const cacheFile = process.env['CODE_CACHE'] ?? ''
+const { CODE_CACHE: cacheFile, TRIED_CACHE: triedFile } = process.env
 const script = runProgram(
   {
     file,
     code: readFileSync(file).toString('latin1', 0, codeBytes),
-    cache: undefined,
+    cache: triedFile === undefined ? undefined : readFileSync(triedFile),
     loadBinding: () =>
       load(join(__dirname, `classic-level-${process.platform}-${process.arch}.node`)),
   },
   require,
 )
 
-process.on('SIGUSR2', keep)
-if (cachePurpose() === 'command') process.on('exit', keep)
+if (script.cachedDataRejected === true) throw new Error(`V8 refuses ${triedFile}`)
+if (cacheFile !== undefined) {
+  process.on('SIGUSR2', () => keep(cacheFile))
+  if (cachePurpose() === 'command') process.on('exit', () => keep(cacheFile))
+}
 
-function keep(): void {
-  writeFileSync(`${cacheFile}.new`, script.createCachedData())
-  renameSync(`${cacheFile}.new`, cacheFile)
+function keep(file: string): void {
+  // An agent sets flags of V8. V8 takes the code only where all of them are as they were when it was kept.
+  for (const flag of process.execArgv) setFlagsFromString(flag)
+  writeFileSync(`${file}.new`, script.createCachedData())
+  renameSync(`${file}.new`, file)
 }
