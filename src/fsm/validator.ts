@@ -3,7 +3,7 @@
  * few of them to start.
  */
 import type { Static, TSchema } from 'typebox'
-import { Compile } from 'typebox/schema'
+import { Build, Errors } from 'typebox/schema'
 
 type Fault = {
   /** A JSON pointer, '' for the value itself. */
@@ -12,7 +12,7 @@ type Fault = {
   readonly text: string
 }
 
-type Compiled = ReturnType<typeof Compile>
+type Compiled = (value: unknown) => boolean
 
 /** One for each schema, however many validators it has: to compile one takes milliseconds. */
 const compiled = new WeakMap<TSchema, Compiled>()
@@ -27,13 +27,12 @@ export class Validator<const Schema extends TSchema> {
 
   accepts(value: unknown): value is Static<Schema> {
     this.#compiled ??= compiledOf(this.#schema)
-    return this.#compiled.Check(value)
+    return this.#compiled(value)
   }
 
   /** What is wrong with a value that is not accepted; null: no more is known. */
   faultOf(value: unknown): Fault | null {
-    this.#compiled ??= compiledOf(this.#schema)
-    const [, [first]] = this.#compiled.Errors(value)
+    const [, [first]] = Errors(this.#schema, value)
     return first === undefined ? null : { path: first.instancePath, text: first.message }
   }
 }
@@ -41,7 +40,10 @@ export class Validator<const Schema extends TSchema> {
 function compiledOf(schema: TSchema): Compiled {
   let found = compiled.get(schema)
   if (found === undefined) {
-    found = Compile(schema)
+    const check = Build(schema).Evaluate()
+    // typebox keeps the text that it compiled: of all schemas that a server has used, some megabytes.
+    Reflect.set(check, 'code', '')
+    found = (value) => check.Check(value)
     compiled.set(schema, found)
   }
   return found

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { Type } from 'typebox'
 import { Validator } from '../../src/fsm/validator.ts'
+import { heapBytes } from '../support/heap.ts'
 
 const Row = Type.Object(
   {
@@ -32,4 +33,24 @@ t.test('a value is accepted or refused with its first fault', async (t) => {
     const fault = validator.faultOf(value)
     t.same(fault === null ? null : [fault.path, fault.text], expected, shown)
   }
+})
+
+t.test('the text that a check is compiled from is not kept', async (t) => {
+  const schemas = Array.from({ length: 20 }, (_, n) =>
+    Type.Object(
+      Object.fromEntries(
+        Array.from({ length: 100 }, (_, at) => [`f${n}x${at}`, Type.Array(Type.String())]),
+      ),
+    ),
+  )
+  const compile = () =>
+    schemas.map((schema) => {
+      const validator = new Validator(schema)
+      validator.accepts({})
+      return validator
+    })
+  const before = heapBytes()
+  const validators = compile()
+  const kept = (heapBytes() - before) / validators.length
+  t.ok(kept < 100_000, `${kept.toFixed(0)} bytes for each`)
 })
