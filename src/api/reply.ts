@@ -147,10 +147,9 @@ function headOf(rules: ReplyRules, exchange: Exchange, reply: ApiReply, type: st
   if (reply.nextToken) head.setAll(names.nextToken, reply.nextToken)
   const { headers = {} } = reply
   for (const name in headers) head.set(name, headers[name] ?? '')
+  if (reply.lines !== undefined) head.lines.push(...reply.lines)
   // Good answers there say so themselves, refusals and unknown paths do not.
-  if (headers[cacheControl] === undefined && isOfSecrets) {
-    head.set(cacheControl, 'no-store')
-  }
+  if (isOfSecrets && !head.has('cache-control')) head.set(cacheControl, 'no-store')
   return head
 }
 

@@ -67,13 +67,13 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
   refusal: string | null = null
   /** Called when the client has said later whose request it is. */
   onIdentified: (() => void) | null = null
+  readonly abortSource = new LazyAbort()
   /** Names and values in turn, for the answer whatever it is. */
   extraHeaders: readonly string[] | null = null
   /** Gives back what the request is counted against; null: nothing. */
   #release: (() => void) | null = null
   readonly #context: ExchangeContext
   readonly #parameters: Readonly<Record<string, string | undefined>>
-  readonly #abort = new LazyAbort()
   #search: Search | null = null
   #bytes: Uint8Array = noBytes
   /** What the body holds; null: there is none. */
@@ -160,11 +160,11 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
   }
 
   get signal(): AbortSignal {
-    return this.#abort.signal
+    return this.abortSource.signal
   }
 
   get aborted(): boolean {
-    return this.#abort.aborted
+    return this.abortSource.aborted
   }
 
   /** It asked to wait for a change. */
@@ -267,15 +267,15 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
       // A second read of the same request must not wait for a second change.
       first && !this.#alone ? options : { ...options, minIndex: 0 },
       shares && first && !this.#alone
-        ? { signal: this.#abort, shape: this.#shape() }
-        : { signal: this.#abort },
+        ? { signal: this.abortSource, shape: this.#shape() }
+        : { signal: this.abortSource },
     )
     if (blocking) this.beginWaiting()
     if (ageMsMax === Infinity) return asked.then((answer) => this.#answered(answer, first, stale))
     return asked.then((answer) => {
       if (dispatcher.contact().lastContactMs <= ageMsMax) return this.#answered(answer, first, true)
       answer.close()
-      const signal = { signal: this.#abort }
+      const signal = { signal: this.abortSource }
       const again = dispatcher.query(method, args, this.#caller(), plainRead, signal)
       return again.then((fresh) => this.#answered(fresh, first, false))
     })
@@ -375,7 +375,7 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
 
   /** The client went away, or the server stops. */
   abort(): void {
-    this.#abort.abort()
+    this.abortSource.abort()
   }
 
   /** `release` is called once: when the request begins to wait for a change or to stream, else at its end. */
@@ -422,7 +422,7 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
   }
 
   #bounds({ at = null, node = null, timeoutMs }: PlaceOptions): CallOptions {
-    const bounds = { signal: this.#abort, at, node, trace: this }
+    const bounds = { signal: this.abortSource, at, node, trace: this }
     if (timeoutMs === undefined) return bounds
     return { ...bounds, deadlineMs: this.#context.clock.monotonicMs() + timeoutMs }
   }

@@ -7,6 +7,7 @@
  */
 import type { Static, TSchema } from 'typebox'
 import type { Clock } from '../lib/clock.ts'
+import type { AbortSource } from '../lib/lazy-abort.ts'
 import type { Contact } from '../rpc/dispatch.ts'
 import type {
   LeaderMethod,
@@ -137,6 +138,8 @@ export interface ApiRequest {
 
   /** Aborted when the client goes away or the server stops. */
   readonly signal: AbortSignal
+  /** The same, where the signal itself may never be needed. */
+  readonly abortSource: AbortSource
   /** Another process runs it, as the audit log says. */
   forwarded: boolean
   /** From now on it waits on purpose: it is counted against no limit, and its duration says nothing. */
@@ -217,4 +220,6 @@ export type ApiReply = {
   readonly index?: number
   readonly nextToken?: string | null
   readonly headers?: Readonly<Record<string, string>>
+  /** The same as names and values in turn, beside those. */
+  readonly lines?: readonly string[]
 }

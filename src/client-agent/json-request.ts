@@ -2,7 +2,7 @@
 import { dialectDefault, dialectHeader } from '../api/dialect.ts'
 import { MusterError, systemCodeOf, textOf } from '../lib/errors.ts'
 import type { HttpAddress } from '../lib/host-port.ts'
-import { bytesOf, type Answer, type Ask, type Upstream } from './upstream.ts'
+import { bytesOf, headerOf, type Answer, type Ask, type Upstream } from './upstream.ts'
 
 /** Of an answer: everything that one node may have in the catalog fits. */
 const answerBytesMax = 64 * 1024 * 1024
@@ -72,9 +72,9 @@ function askOf({ method, url, token, json, headers: more }: JsonRequest, signal:
 }
 
 async function read(answer: Answer): Promise<JsonReply> {
-  const { status, headers } = answer
+  const { status } = answer
   const text = (await bytesOf(answer, answerBytesMax)).toString('utf8')
-  const isFiltered = headers['x-service-results-filtered-by-acls'] === 'true'
+  const isFiltered = headerOf(answer, 'x-service-results-filtered-by-acls') === 'true'
   if (status >= 300)
     return { status, isFiltered, json: undefined, text: text.slice(0, textLengthMax) }
   try {

@@ -5,9 +5,9 @@
 import { dialectHeader } from '../api/dialect.ts'
 import { headersOfAgent, passedOnHeaders, type Agent } from '../api/passed-on.ts'
 import { requestIdHeader } from '../api/request-id.ts'
-import type { ApiReply, ApiRequest, Route } from '../api/route.ts'
+import type { ApiReply, ApiRequest, Route, SentRequest } from '../api/route.ts'
 import type { HttpAddress } from '../lib/host-port.ts'
-import { bytesOf, expectation, type Answer, type Ask, type Upstream } from './upstream.ts'
+import { bytesOf, expectation, headerOf, type Answer, type Ask, type Upstream } from './upstream.ts'
 import { openWebSocket, type OpenWebSocket } from './upstream-websocket.ts'
 
 /** Bodies up to this, either way, are read whole, which is cheaper than to stream them. */
@@ -17,7 +17,7 @@ const wholeBytesMax = 64 * 1024
  * Of one connection (RFC 9110, 7.6.1), or made anew by this agent. Whether a page in a browser may ask is judged here, where
  * the browser's own host and origin are known: the server is asked by this agent.
  */
-const ownRequestHeaders: readonly string[] = [
+const ownRequestHeaders: ReadonlySet<string> = new Set([
   'connection',
   'expect',
   'host',
@@ -34,8 +34,8 @@ const ownRequestHeaders: readonly string[] = [
   'upgrade',
   requestIdHeader.toLowerCase(),
   ...passedOnHeaders,
-]
-const ownAnswerHeaders: readonly string[] = [
+])
+const ownAnswerHeaders: ReadonlySet<string> = new Set([
   'connection',
   'content-type',
   'date',
@@ -44,7 +44,7 @@ const ownAnswerHeaders: readonly string[] = [
   'transfer-encoding',
   'upgrade',
   requestIdHeader.toLowerCase(),
-]
+])
 
 export class ApiProxy {
   readonly #upstream: Upstream
@@ -80,24 +80,24 @@ export class ApiProxy {
   /** `isRead`: the body was, and is of no use. */
   async pass(request: ApiRequest, isRead = false): Promise<ApiReply> {
     request.forwarded = true
-    const { method } = request.sent
-    const url = urlOf(request)
-    const { waitsForContinue: waits } = request.sent
-    const hasBody = request.sent.hasBody && !isRead
-    const headers = this.#headersOf(request)
+    const { sent } = request
+    const { method, waitsForContinue: waits } = sent
+    const url = urlOf(sent)
+    const hasBody = sent.hasBody && !isRead
+    const headers = this.#headersOf(request, sent)
     if (!hasBody) delete headers['content-length']
     // Whatever the method: a body without a length or chunks would be read as the next request.
     else if (!('content-length' in headers)) headers['transfer-encoding'] = 'chunked'
-    const { signal } = request
     if (request.search.has('index')) request.beginWaiting()
     if (request.asksForWebSocket) {
+      const { signal } = request
       const opened = await openWebSocket(this.#upstream, { url, headers: plain(headers), signal })
       return 'status' in opened ? this.#replyOf(opened, method) : { stream: opened.messages }
     }
     const body = hasBody ? await bodyOf(request) : null
     // The server is asked before the client is told to send: it may refuse the request before anybody sends the body.
     if (waits && body !== null && !(body instanceof Uint8Array)) headers['expect'] = expectation
-    return this.#send({ method, url, headers, body, signal })
+    return this.#send({ method, url, headers, body, signal: request.abortSource })
   }
 
   /** A request that asks for a WebSocket on which both sides say something. */
@@ -105,8 +105,8 @@ export class ApiProxy {
     request.forwarded = true
     const { signal, sent } = request
     const opened = await openWebSocket(this.#upstream, {
-      url: urlOf(request),
-      headers: plain(this.#headersOf(request)),
+      url: urlOf(sent),
+      headers: plain(this.#headersOf(request, sent)),
       signal,
     })
     return 'status' in opened
@@ -117,43 +117,54 @@ export class ApiProxy {
   /** As `pass`, with another body. */
   passWith(request: ApiRequest, json: unknown): Promise<ApiReply> {
     const body = Buffer.from(JSON.stringify(json))
-    const headers = { ...this.#headersOf(request), 'content-length': String(body.length) }
-    const { sent, signal } = request
+    const { sent, abortSource: signal } = request
+    const headers = this.#headersOf(request, sent)
+    headers['content-length'] = String(body.length)
     request.forwarded = true
-    return this.#send({ method: sent.method, url: urlOf(request), headers, body, signal })
+    return this.#send({ method: sent.method, url: urlOf(sent), headers, body, signal })
   }
 
-  #headersOf(request: ApiRequest): Record<string, string | readonly string[]> {
-    const headers = headersOf(request)
+  #headersOf(request: ApiRequest, sent: SentRequest): Headers {
+    const headers = headersOf(request, sent)
     return this.#self === null
       ? headers
-      : { ...headers, ...headersOfAgent(this.#self, request.remote) }
+      : Object.assign(headers, headersOfAgent(this.#self, request.remote))
   }
 
   async #send(ask: Ask): Promise<ApiReply> {
     return this.#replyOf(await this.#upstream.ask(ask), ask.method)
   }
 
-  async #replyOf(answer: Answer, method: string): Promise<ApiReply> {
-    const { status, headers, body, place } = answer
-    if (headers['x-service-knownleader'] === 'false') this.#onLeaderless(place)
-    const type = headers['content-type']
-    const length = Number(headers['content-length'] ?? Infinity)
-    const isWhole = method !== 'HEAD' && length <= wholeBytesMax
-    const kept: Record<string, string> = {}
+  #replyOf(answer: Answer, method: string): ApiReply | Promise<ApiReply> {
+    const { status, body, place } = answer
+    const isWhole = Buffer.isBuffer(body) || (method !== 'HEAD' && isShort(answer))
+    const lines: string[] = []
+    let type: string | undefined
     // As they were written, letter case and all.
-    for (let at = 0; at + 1 < body.rawHeaders.length; at += 2) {
-      const [name = '', value = ''] = body.rawHeaders.slice(at, at + 2)
+    for (let at = 0; at + 1 < answer.lines.length; at += 2) {
+      const name = answer.lines[at] ?? ''
+      const value = answer.lines[at + 1] ?? ''
       const key = name.toLowerCase()
-      if (ownAnswerHeaders.includes(key) || (isWhole && key === 'content-length')) continue
-      kept[name] = Object.hasOwn(kept, name) ? `${kept[name]}, ${value}` : value
+      if (key === 'content-type') type = value
+      else if (key === 'x-service-knownleader' && value === 'false') this.#onLeaderless(place)
+      if (!ownAnswerHeaders.has(key) && !(isWhole && key === 'content-length')) {
+        lines.push(name, value)
+      }
     }
-    const reply = { status, headers: kept, ...(type !== undefined && { type }) }
+    const reply = { status, lines, ...(type !== undefined && { type }) }
+    const withBytes = (bytes: Uint8Array): ApiReply =>
+      bytes.length === 0 ? reply : { ...reply, bytes }
+    if (Buffer.isBuffer(body)) return withBytes(body)
     if (!isWhole) return { ...reply, stream: body as AsyncIterable<Uint8Array> }
-    const bytes = await bytesOf(answer, wholeBytesMax)
-    return bytes.length === 0 ? reply : { ...reply, bytes }
+    return bytesOf(answer, wholeBytesMax).then(withBytes)
   }
 }
+
+function isShort(answer: Answer): boolean {
+  return Number(headerOf(answer, 'content-length') ?? Infinity) <= wholeBytesMax
+}
+
+type Headers = Record<string, string | readonly string[]>
 
 /** Of a handshake that this agent makes itself. */
 function plain(headers: Ask['headers']): Ask['headers'] {
@@ -184,20 +195,17 @@ async function bodyOf(request: ApiRequest): Promise<Uint8Array | AsyncIterable<U
 }
 
 /** As sent; bytes that may not stand in a request line are written as what they are. */
-function urlOf({ sent }: ApiRequest): string {
-  return sent.url.replaceAll(/[^\x21-\x7e]/g, (byte) => {
+function urlOf({ url }: SentRequest): string {
+  return url.replaceAll(/[^\x21-\x7e]/g, (byte) => {
     return `%${byte.charCodeAt(0).toString(16).padStart(2, '0')}`
   })
 }
 
-function headersOf({
-  sent,
-  requestId,
-  dialect,
-}: ApiRequest): Record<string, string | readonly string[]> {
-  const headers: Record<string, string | readonly string[]> = {}
-  for (const [name, value] of Object.entries(sent.headers)) {
-    if (value !== undefined && !ownRequestHeaders.includes(name)) headers[name] = value
+function headersOf({ requestId, dialect }: ApiRequest, sent: SentRequest): Headers {
+  const headers: Headers = {}
+  for (const name in sent.headers) {
+    const value = sent.headers[name]
+    if (value !== undefined && !ownRequestHeaders.has(name)) headers[name] = value
   }
   headers[requestIdHeader.toLowerCase()] = requestId
   headers[dialectHeader] = dialect

@@ -7,7 +7,8 @@ import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { HttpAddress } from '../lib/host-port.ts'
 import { messageBytesMax, type MessageSocket } from '../rpc/uplink-channels.ts'
-import { bytesOf, notSent, type Upstream } from './upstream.ts'
+import { notSent } from './not-sent.ts'
+import { bytesOf, streamedAnswer, type Upstream } from './upstream.ts'
 import { webSocketTo } from './upstream-websocket.ts'
 
 const handshakeMs = 5_000
@@ -49,8 +50,8 @@ export function openUplinkSocket<Result>(
     // Before it is open; afterwards `close` follows.
     websocket.on('error', (error: Error) => reject(notSent(error)))
     websocket.once('unexpected-response', (_request: unknown, answer: IncomingMessage) => {
-      const { statusCode: status = 502, headers } = answer
-      bytesOf({ place, status, headers, body: answer }, refusalBytesMax).then(
+      const { statusCode: status = 502 } = answer
+      bytesOf(streamedAnswer(place, answer), refusalBytesMax).then(
         (bytes) => reject(refusalOf(status, bytes.toString('utf8'))),
         reject,
       )

@@ -5,7 +5,9 @@ import { WebSocket } from 'ws'
 import { onAbort } from '../lib/async.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { HttpAddress } from '../lib/host-port.ts'
-import { notSent, urlOf, type Answer, type Ask, type Upstream } from './upstream.ts'
+import { signalOf } from '../lib/lazy-abort.ts'
+import { notSent } from './not-sent.ts'
+import { streamedAnswer, urlOf, type Answer, type Ask, type Upstream } from './upstream.ts'
 
 /** Messages that are kept for a slow client before the server has to wait. */
 const messagesMax = 64
@@ -20,27 +22,26 @@ export type OpenWebSocket = {
   readonly send: (message: string) => Promise<void>
 }
 
+type Handshake = Pick<Ask, 'url' | 'headers' | 'signal'>
+
 /** Or the answer of a server that opened none. Rejects as `Upstream.ask`. */
-export function openWebSocket(
-  upstream: Upstream,
-  ask: Pick<Ask, 'url' | 'headers' | 'signal'>,
-): Promise<Answer | OpenWebSocket> {
+export function openWebSocket(upstream: Upstream, ask: Handshake): Promise<Answer | OpenWebSocket> {
   return upstream.anyOf(true, ask.signal, (place) => openAt(upstream, place, ask))
 }
 
 function openAt(
   upstream: Upstream,
   place: HttpAddress,
-  { url, headers, signal }: Pick<Ask, 'url' | 'headers' | 'signal'>,
+  { url, headers, signal: source }: Handshake,
 ): Promise<Answer | OpenWebSocket> {
   return new Promise((resolve, reject) => {
+    const signal = signalOf(source)
     const limits = { maxPayload: messageBytesMax, handshakeTimeout: 10_000 }
     const websocket = webSocketTo(upstream, place, url, headers, limits)
     // Before it is open; afterwards `close` follows and says enough.
     websocket.on('error', (error: Error) => reject(notSent(error)))
     websocket.once('unexpected-response', (_request: unknown, answer: IncomingMessage) => {
-      const { statusCode: status = 502, headers: answered } = answer
-      resolve({ place, status, headers: answered, body: answer })
+      resolve(streamedAnswer(place, answer))
     })
     websocket.once('open', () => {
       // At once: what arrives before a listener is attached is lost.

@@ -9,13 +9,17 @@ import { pipeline } from 'node:stream/promises'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { hostPort, type HttpAddress } from '../lib/host-port.ts'
+import { signalOf, type AbortSource } from '../lib/lazy-abort.ts'
+import { Exchanges } from './exchanges.ts'
+import { NotSent, notSent } from './not-sent.ts'
+import { requestText } from './request-text.ts'
+import { UntrustedServer, type ServerTrust } from './server-trust.ts'
 import { SilentServers } from './silent-servers.ts'
-import { untrustedBy, UntrustedServer, type ServerTrust } from './server-trust.ts'
 
 /** To connect; a server that is slower than that is left for another one. */
 const connectMs = 2_000
-/** Of each server, as many as it takes of one address by default. */
-const socketsMax = 4_096
+/** Of requests that are not sent whole. With those of `Exchanges`: as many as a server takes of one address by default. */
+const socketsMax = 512
 const idleSocketsMax = 64
 /** Of an `expect` header: the body is sent once the server asks for it, and never if it answers before that. */
 export const expectation = '100-continue'
@@ -28,15 +32,16 @@ export type Ask = {
   readonly url: string
   readonly headers: Readonly<Record<string, string | readonly string[]>>
   readonly body: Uint8Array | AsyncIterable<Uint8Array> | null
-  readonly signal: AbortSignal
+  readonly signal: AbortSource
 }
 
 export type Answer = {
   readonly place: HttpAddress
   readonly status: number
-  readonly headers: IncomingMessage['headers']
-  /** Read to its end, or destroyed. */
-  readonly body: IncomingMessage
+  /** Names and values in turn, as they were written. */
+  readonly lines: readonly string[]
+  /** A stream is read to its end, or destroyed. */
+  readonly body: Buffer | IncomingMessage
 }
 
 export type UpstreamOptions = {
@@ -48,13 +53,11 @@ export type UpstreamOptions = {
   readonly clock: Clock
 }
 
-/** Nothing was sent: another server may be asked for anything. */
-class NotSent extends Error {}
-
 export class Upstream {
   readonly #options: UpstreamOptions
   /** By address: what is open to a server ends with it. */
   readonly #agents = new Map<string, Agent>()
+  readonly #exchanges = new Map<string, Exchanges>()
   readonly #silent: SilentServers
   #isStopped = false
 
@@ -76,6 +79,8 @@ export class Upstream {
     this.#silent.stop()
     for (const agent of this.#agents.values()) agent.destroy()
     this.#agents.clear()
+    for (const exchanges of this.#exchanges.values()) exchanges.stop()
+    this.#exchanges.clear()
   }
 
   /** Breaks what is open to a server that is gone. */
@@ -83,6 +88,8 @@ export class Upstream {
     const key = urlOf(place)
     this.#agents.get(key)?.destroy()
     this.#agents.delete(key)
+    this.#exchanges.get(key)?.stop()
+    this.#exchanges.delete(key)
   }
 
   /**
@@ -97,7 +104,7 @@ export class Upstream {
   /** Tries the servers in turn; `run` rejects with what `notSent` made when nothing has reached the server. */
   async anyOf<T>(
     isRepeatable: boolean,
-    signal: AbortSignal,
+    signal: AbortSource,
     run: (place: HttpAddress) => Promise<T>,
   ): Promise<T> {
     const reasons: string[] = []
@@ -126,11 +133,30 @@ export class Upstream {
   async #sayAnything(place: HttpAddress): Promise<void> {
     const question = { method: 'GET', url: '/v1/status/leader?stale', headers: {}, body: null }
     const answer = await this.askOne(place, { ...question, signal: AbortSignal.timeout(aliveMs) })
-    answer.body.resume()
+    if (!Buffer.isBuffer(answer.body)) answer.body.resume()
   }
 
   /** As `ask`, of this one server. */
-  askOne(place: HttpAddress, { method, url, headers, body, signal }: Ask): Promise<Answer> {
+  askOne(place: HttpAddress, ask: Ask): Promise<Answer> {
+    const { method, body } = ask
+    const isWhole = body === null || body instanceof Uint8Array
+    // Only a parser that knows of the question knows that the answer to it has no body.
+    return isWhole && method !== 'HEAD'
+      ? this.#exchange(place, { ...ask, body })
+      : this.#stream(place, ask)
+  }
+
+  /** The request is sent in one piece, and so is its answer taken if it is short. */
+  async #exchange(
+    place: HttpAddress,
+    ask: Ask & { readonly body: Uint8Array | null },
+  ): Promise<Answer> {
+    const exchanges = this.#exchangesOf(place)
+    const answer = await exchanges.ask(ask.method, requestText(place, ask), ask.signal)
+    return 'lines' in answer ? { place, ...answer } : streamedAnswer(place, answer)
+  }
+
+  #stream(place: HttpAddress, { method, url, headers, body, signal }: Ask): Promise<Answer> {
     return new Promise((resolve, reject) => {
       let isSent = false
       let heard: (() => void) | null = null
@@ -148,7 +174,7 @@ export class Upstream {
         method,
         path: url,
         headers: headers as Record<string, string | string[]>,
-        signal,
+        signal: signalOf(signal),
       })
       // Not a byte of the request is written before the other side is known to be a server.
       request.on('socket', (socket) => {
@@ -190,7 +216,7 @@ export class Upstream {
         over()
         // The server refused before it asked for the body: the rest of this request never comes.
         if (isBodyKept) answer.once('close', () => request.destroy())
-        resolve({ place, status: answer.statusCode ?? 502, headers: answer.headers, body: answer })
+        resolve(streamedAnswer(place, answer))
       })
     })
   }
@@ -201,6 +227,21 @@ export class Upstream {
     if (place.secure) return connection
     if (!tlsOnly) return undefined
     throw notSent(new UntrustedServer('plain HTTP is not spoken to servers, as tls.ca_file is set'))
+  }
+
+  #exchangesOf(place: HttpAddress): Exchanges {
+    const key = urlOf(place)
+    const known = this.#exchanges.get(key)
+    if (known !== undefined) return known
+    const exchanges = new Exchanges({
+      place,
+      tls: () => this.tlsOf(place),
+      connectMs,
+      onAsked: () => this.#silent.asked(key, place),
+      clock: this.#options.clock,
+    })
+    this.#exchanges.set(key, exchanges)
+    return exchanges
   }
 
   #agentOf(place: HttpAddress): Agent {
@@ -217,7 +258,8 @@ export class Upstream {
   }
 }
 
-function ended({ reason }: AbortSignal): MusterError {
+function ended(signal: AbortSource): MusterError {
+  const reason: unknown = 'reason' in signal ? signal.reason : null
   return reason instanceof DOMException && reason.name === 'TimeoutError'
     ? new MusterError('timeout', 'no server answered in time')
     : new MusterError('cancelled', 'the client went away')
@@ -227,27 +269,39 @@ export function urlOf({ secure, host, port }: HttpAddress): string {
   return `${secure ? 'https' : 'http'}://${hostPort(host, port)}`
 }
 
-/** Nothing has reached the server, because of this. */
-export function notSent(error: Error): Error {
-  if (error instanceof NotSent) return error
-  const cause = untrustedBy(error) ?? error
-  return new NotSent(textOf(cause), { cause })
+export function streamedAnswer(place: HttpAddress, answer: IncomingMessage): Answer {
+  const { statusCode: status = 502, rawHeaders: lines } = answer
+  return { place, status, lines, body: answer }
+}
+
+/** By its name in lower case. */
+export function headerOf({ lines }: Pick<Answer, 'lines'>, name: string): string | null {
+  for (let at = 0; at < lines.length; at += 2) {
+    if (lines[at]?.toLowerCase() === name) return lines[at + 1] ?? null
+  }
+  return null
 }
 
 /** Whole, if it is no longer than that. Rejects with `unavailable`, and `outcome_unknown` for one that breaks off. */
-export async function bytesOf(answer: Answer, bytesMax: number): Promise<Buffer> {
+export async function bytesOf({ body }: Answer, bytesMax: number): Promise<Buffer> {
+  const bytes = Buffer.isBuffer(body) ? body : await readWhole(body, bytesMax)
+  if (bytes !== null && bytes.length <= bytesMax) return bytes
+  throw new MusterError('unavailable', `a server answered with over ${bytesMax} bytes`)
+}
+
+/** Null: it is longer. */
+async function readWhole(body: AsyncIterable<Buffer>, bytesMax: number): Promise<Buffer | null> {
   const pieces: Buffer[] = []
   let length = 0
   try {
-    for await (const piece of answer.body as AsyncIterable<Buffer>) {
+    for await (const piece of body) {
       length += piece.length
-      if (length > bytesMax) break
+      if (length > bytesMax) return null
       pieces.push(piece)
     }
   } catch (error) {
     const text = `the server broke off in the middle of its answer: ${textOf(error)}`
     throw new MusterError('outcome_unknown', text, { cause: error })
   }
-  if (length <= bytesMax) return Buffer.concat(pieces, length)
-  throw new MusterError('unavailable', `a server answered with over ${bytesMax} bytes`)
+  return Buffer.concat(pieces, length)
 }

@@ -6,6 +6,7 @@ import t from 'tap'
 import { headersOfAgent } from '../../src/api/passed-on.ts'
 import { ApiProxy } from '../../src/client-agent/proxy.ts'
 import { apiFake } from '../support/api-fake.ts'
+import { eventuallyTrue } from '../support/eventually.ts'
 import { everything } from '../support/everything.ts'
 import { serverStandIn, upstreamTo } from './server-stand-in.ts'
 
@@ -103,4 +104,77 @@ t.test('a client that asks before it sends is told to by the server', async (t) 
     t.match(await ask('/refused', head, body), /^HTTP\/1\.1 403 [^]*\nno\r?$/m, head)
   }
   t.notMatch(seen.join(''), /aaa/, 'nothing of the body was sent')
+})
+
+t.test('an answer comes through as the server gave it, whatever its form', async (t) => {
+  const long = 'ab'.repeat(100_000)
+  const bytes = Buffer.from([0, 255, 13, 10, 0xc3, 0xa9])
+  const answers: Readonly<Record<string, (response: ServerResponse) => void>> = {
+    short: (response) => response.end('well'),
+    bytes: (response) => response.end(bytes),
+    empty: (response) => response.end(),
+    long: (response) => response.end(long),
+    chunks: (response) => {
+      response.write('we')
+      response.end('ll')
+    },
+    'long-chunks': (response) => {
+      response.write(long)
+      response.end(long)
+    },
+    nothing: (response) => response.writeHead(204).end(),
+    unchanged: (response) => response.writeHead(304).end(),
+    refused: (response) => response.writeHead(403, { 'content-length': 2 }).end('no'),
+    last: (response) => response.writeHead(200, { connection: 'close' }).end('well'),
+  }
+  const place = await serverStandIn(t, (request, response) => {
+    request.resume()
+    response.setHeader('X-Service-Index', '7')
+    response.appendHeader('X-Twice', 'a')
+    response.appendHeader('X-Twice', 'b')
+    answers[request.url?.split('/').at(-1) ?? '']?.(response)
+  })
+  const { route } = new ApiProxy(
+    upstreamTo(t, () => [place]),
+    () => {},
+  )
+  const { http } = apiFake({ http: { elsewhere: { route, websocketPaths: [], publicPaths: [] } } })
+  t.teardown(() => http.stop())
+  const port = await http.listen({ host: '127.0.0.1', port: 0 })
+  for (const name of Object.keys(answers)) {
+    for (const method of ['GET', 'PUT', 'HEAD']) {
+      const ask = async (from: number) => {
+        const reply = await fetch(`http://127.0.0.1:${from}/v1/${name}`, { method })
+        const { status, headers } = reply
+        const shown = [headers.get('x-service-index'), headers.get('x-twice')]
+        return [status, ...shown, Buffer.from(await reply.arrayBuffer()).toString('latin1')]
+      }
+      t.same(await ask(port), await ask(place.port), `${method} ${name}`)
+    }
+  }
+})
+
+t.test('a client that goes away ends what it asked for', async (t) => {
+  let [asked, ended] = [0, 0]
+  const place = await serverStandIn(t, (request, response) => {
+    asked += 1
+    response.on('close', () => (ended += 1))
+    // The answer to one of them has begun.
+    if (request.url === '/v1/kv/begun') response.write('half')
+  })
+  const { route } = new ApiProxy(
+    upstreamTo(t, () => [place]),
+    () => {},
+  )
+  const { http } = apiFake({ http: { elsewhere: { route, websocketPaths: [], publicPaths: [] } } })
+  t.teardown(() => http.stop())
+  const port = await http.listen({ host: '127.0.0.1', port: 0 })
+  const paths = ['/v1/kv/a?index=7&wait=5m', '/v1/kv/begun']
+  for (const [at, path] of paths.entries()) {
+    const socket = connect(port, '127.0.0.1')
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+    await eventuallyTrue('the server was asked', () => asked === at + 1)
+    socket.destroy()
+    await eventuallyTrue('the server hears of it', () => ended === at + 1)
+  }
 })
