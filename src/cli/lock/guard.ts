@@ -11,11 +11,13 @@ export class Guard {
   readonly #fired = Promise.withResolvers<void>()
   readonly #gone = Promise.withResolvers<void>()
   #stopping = false
+  #hasFired = false
 
   private constructor(process: ChildProcess) {
     this.#process = process
     this.#exited = new Promise((resolve) => {
-      process.once('exit', () => resolve())
+      // Not at its exit: what it said last may still be on its way.
+      process.once('close', () => resolve())
       process.once('error', () => resolve())
     })
     void this.#exited.then(() => {
@@ -41,7 +43,7 @@ export class Guard {
       if (process.stdout === null) return
       createInterface({ input: process.stdout }).on('line', (line) => {
         if (line === ('ready' satisfies Word)) resolve()
-        else guard.#fired.resolve()
+        else guard.#hear()
       })
     })
     return guard
@@ -50,6 +52,10 @@ export class Guard {
   /** Resolves once it has told the group to end, or killed it. */
   get fired(): Promise<void> {
     return this.#fired.promise
+  }
+
+  get hasFired(): boolean {
+    return this.#hasFired
   }
 
   /** Resolves when it ended without being told to. */
@@ -65,7 +71,7 @@ export class Guard {
     this.#tell({ type: 'until', ...until })
   }
 
-  /** Only when there is nothing left to guard. */
+  /** Only when there is nothing left to guard. Resolves once all that it did is known. */
   async stop(): Promise<void> {
     if (!this.#stopping) {
       this.#stopping = true
@@ -73,6 +79,11 @@ export class Guard {
       this.#process.stdin?.end()
     }
     await this.#exited
+  }
+
+  #hear(): void {
+    this.#hasFired = true
+    this.#fired.resolve()
   }
 
   #tell(order: Order): void {

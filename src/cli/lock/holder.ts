@@ -157,7 +157,7 @@ async function watch(
   held: Held,
   group: ProcessGroup,
 ): Promise<Outcome> {
-  const { guard, lease, clock, terminal } = options
+  const { guard, lease, clock } = options
   const over = new AbortController()
   const loss = firstLoss(guard, keeper, exclusion, held, over.signal)
   try {
@@ -165,10 +165,15 @@ async function watch(
     if (!('reason' in first)) {
       await group.endRest(lease.graceMs)
       await guard.stop()
+      // A holder that was asleep may hear of the command's end before it hears who ended it.
+      const lost = guard.hasFired ? await loss : null
+      if (lost !== null) sayLost(options, lost)
       const release = await letGo(keeper, exclusion, held)
-      return { type: 'ended', ended: first, release }
+      return lost === null
+        ? { type: 'ended', ended: first, release }
+        : { type: 'lost', reason: lost.reason }
     }
-    terminal.err(`muster lock: the lock is lost: ${first.reason}; the command is ended\n`)
+    sayLost(options, first)
     const nowMs = clock.monotonicMs()
     const killAtMs = first.isHeldBack
       ? Math.min(keeper.until.killAtMs, nowMs + lease.graceMs)
@@ -182,6 +187,10 @@ async function watch(
   } finally {
     over.abort()
   }
+}
+
+function sayLost({ terminal }: HolderOptions, { reason }: Loss): void {
+  terminal.err(`muster lock: the lock is lost: ${reason}; the command is ended\n`)
 }
 
 /** The first of all that says that the lock is not ours any more. Never rejects; pending once the signal fires. */
