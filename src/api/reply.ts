@@ -149,7 +149,9 @@ function headOf(rules: ReplyRules, exchange: Exchange, reply: ApiReply, type: st
   for (const name in headers) head.set(name, headers[name] ?? '')
   if (reply.lines !== undefined) head.lines.push(...reply.lines)
   // Good answers there say so themselves, refusals and unknown paths do not.
-  if (isOfSecrets && !head.has('cache-control')) head.set(cacheControl, 'no-store')
+  if (isOfSecrets && headers[cacheControl] === undefined) {
+    if (reply.lines === undefined || !head.has('cache-control')) head.set(cacheControl, 'no-store')
+  }
   return head
 }
 
