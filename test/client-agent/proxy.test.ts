@@ -2,27 +2,31 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect } from 'node:net'
-import t from 'tap'
-import { headersOfAgent } from '../../src/api/passed-on.ts'
+import t, { type Test } from 'tap'
+import { headersOfAgent, type Agent } from '../../src/api/passed-on.ts'
+import type { HttpServer } from '../../src/api/server.ts'
 import { ApiProxy } from '../../src/client-agent/proxy.ts'
+import type { HttpAddress } from '../../src/lib/host-port.ts'
 import { apiFake } from '../support/api-fake.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { everything } from '../support/everything.ts'
 import { serverStandIn, upstreamTo } from './server-stand-in.ts'
+
+/** An agent's API that passes all requests on to this server. */
+function proxyTo(t: Test, place: HttpAddress, self: Agent | null = null): HttpServer {
+  const upstream = upstreamTo(t, () => [place])
+  const { route } = new ApiProxy(upstream, () => {}, self)
+  const { http } = apiFake({ http: { elsewhere: { route, websocketPaths: [], publicPaths: [] } } })
+  t.teardown(() => http.stop())
+  return http
+}
 
 t.test('a request keeps its dialect on its way to a server', async (t) => {
   const place = await serverStandIn(t, (request, response) => {
     request.resume()
     response.end(String(request.headers['x-service-dialect']))
   })
-  const upstream = upstreamTo(
-    t,
-    () => [place],
-    () => {},
-  )
-  const { route } = new ApiProxy(upstream, () => {})
-  const { http } = apiFake({ http: { elsewhere: { route, websocketPaths: [], publicPaths: [] } } })
-  t.teardown(() => http.stop())
+  const http = proxyTo(t, place)
   const rows = [
     [{}, 'nomad'],
     [{ 'x-consul-token': 's' }, 'consul'],
@@ -46,12 +50,7 @@ t.test('an agent says whose request it is, and passes on nobody else’s word fo
     [null, '  '],
     [{ node: 'c1', token: 'secret' }, '10.1.2.3 c1 secret'],
   ] as const) {
-    const upstream = upstreamTo(t, () => [place])
-    const { route } = new ApiProxy(upstream, () => {}, self)
-    const { http } = apiFake({
-      http: { elsewhere: { route, websocketPaths: [], publicPaths: [] } },
-    })
-    t.teardown(() => http.stop())
+    const http = proxyTo(t, place, self)
     const from = async (remoteAddress: string) =>
       (await http.app.inject({ url: '/v1/kv/a', headers: forged, remoteAddress })).body
     t.equal(await from('10.1.2.3'), expected)
@@ -75,13 +74,7 @@ t.test('a client that asks before it sends is told to by the server', async (t) 
   place.server.on('connection', (socket) => {
     socket.on('data', (data) => seen.push(String(data)))
   })
-  const { route } = new ApiProxy(
-    upstreamTo(t, () => [place]),
-    () => {},
-  )
-  const { http } = apiFake({ http: { elsewhere: { route, websocketPaths: [], publicPaths: [] } } })
-  t.teardown(() => http.stop())
-  const port = await http.listen({ host: '127.0.0.1', port: 0 })
+  const port = await proxyTo(t, place).listen({ host: '127.0.0.1', port: 0 })
 
   const ask = async (path: string, head: string, body: string) => {
     const socket = connect(port, '127.0.0.1')
@@ -134,13 +127,7 @@ t.test('an answer comes through as the server gave it, whatever its form', async
     response.appendHeader('X-Twice', 'b')
     answers[request.url?.split('/').at(-1) ?? '']?.(response)
   })
-  const { route } = new ApiProxy(
-    upstreamTo(t, () => [place]),
-    () => {},
-  )
-  const { http } = apiFake({ http: { elsewhere: { route, websocketPaths: [], publicPaths: [] } } })
-  t.teardown(() => http.stop())
-  const port = await http.listen({ host: '127.0.0.1', port: 0 })
+  const port = await proxyTo(t, place).listen({ host: '127.0.0.1', port: 0 })
   for (const name of Object.keys(answers)) {
     for (const method of ['GET', 'PUT', 'HEAD']) {
       const ask = async (from: number) => {
@@ -162,13 +149,7 @@ t.test('a client that goes away ends what it asked for', async (t) => {
     // The answer to one of them has begun.
     if (request.url === '/v1/kv/begun') response.write('half')
   })
-  const { route } = new ApiProxy(
-    upstreamTo(t, () => [place]),
-    () => {},
-  )
-  const { http } = apiFake({ http: { elsewhere: { route, websocketPaths: [], publicPaths: [] } } })
-  t.teardown(() => http.stop())
-  const port = await http.listen({ host: '127.0.0.1', port: 0 })
+  const port = await proxyTo(t, place).listen({ host: '127.0.0.1', port: 0 })
   const paths = ['/v1/kv/a?index=7&wait=5m', '/v1/kv/begun']
   for (const [at, path] of paths.entries()) {
     const socket = connect(port, '127.0.0.1')
