@@ -92,7 +92,10 @@ if (only === 'workloads') {
 }
 
 const { quick } = values
-const wrk = values.load === 'wrk' && (await wrkIsInstalled())
+if (!['wrk', 'own'].includes(values.load)) {
+  throw new Error(`--load takes wrk or own, not ${values.load}`)
+}
+const wrk = values.load === 'wrk' && wrkIsInstalled
 if (values.load === 'wrk' && !wrk) {
   say('wrk is not installed (Debian: wrk): the load generator of the project takes its place')
 }
@@ -113,7 +116,7 @@ try {
   if (values.against !== undefined) {
     systems.push(await MusterSystem.startOther(folder, resolve(values.against)))
   } else if (values.only !== 'muster') {
-    if (await etcdIsInstalled()) systems.push(await EtcdSystem.start(folder))
+    if (etcdIsInstalled) systems.push(await EtcdSystem.start(folder))
     else say('etcd is not installed (Debian: etcd-server): measuring without comparison')
   }
   if (values.cold) console.log(coldTable(await measureEachCold()))

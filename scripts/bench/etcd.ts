@@ -1,7 +1,8 @@
 /** etcd as a system under test: Debian's build with default settings, through its HTTP gateway. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { access, appendFile, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { appendFile, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { guardProcesses } from '../../test/support/cluster.ts'
 import { eventually } from '../../test/support/eventually.ts'
@@ -12,12 +13,7 @@ import { httpRequest, keyOf, valueOf, type Member, type ReadKind, type System } 
 const binary = '/usr/bin/etcd'
 const members = 3
 
-export async function etcdIsInstalled(): Promise<boolean> {
-  return access(binary).then(
-    () => true,
-    () => false,
-  )
-}
+export const etcdIsInstalled = existsSync(binary)
 
 type Process = {
   readonly name: string

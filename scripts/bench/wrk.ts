@@ -1,6 +1,7 @@
 /** Load by `wrk`: it takes a third of the processor time of `load.ts`, which servers on the same cores then have. */
 import { execFile } from 'node:child_process'
-import { access, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -19,12 +20,7 @@ type Told = {
   readonly broken: number
 }
 
-export async function wrkIsInstalled(): Promise<boolean> {
-  return access(binary).then(
-    () => true,
-    () => false,
-  )
-}
+export const wrkIsInstalled = existsSync(binary)
 
 /** `wrk` counts whole seconds: both times of the plan are rounded up. It does not tell figures by the second, nor an answer's text. */
 export async function runWrk(plan: LoadPlan): Promise<Figures> {
