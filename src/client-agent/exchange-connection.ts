@@ -7,14 +7,13 @@ import { connect as connectSecurely } from 'node:tls'
 import type { Clock } from '../lib/clock.ts'
 import type { HttpAddress } from '../lib/host-port.ts'
 import { signalOf } from '../lib/lazy-abort.ts'
-import type { Exchange } from './exchange.ts'
+import { onceConnected } from './connecting.ts'
+import { wholeBytesMax, type Exchange } from './exchange.ts'
 import { handedAnswer } from './handed-answer.ts'
-import { NotSent, notSent } from './not-sent.ts'
+import { notSent } from './not-sent.ts'
 import { headBytesMax, plainHeadOf, type PlainHead } from './plain-answer.ts'
 import type { TlsConnection } from './server-trust.ts'
 
-/** A body up to this is taken whole. */
-const wholeBytesMax = 64 * 1024
 /** An answer that comes in more pieces is read by Node: each costs some hundred bytes here, however short it is. */
 const piecesMax = 64
 const keepAliveProbeMs = 1_000
@@ -62,17 +61,13 @@ export class Connection {
       : connect(to)
     this.socket = socket
     exchange.onAbort = this.#destroy
-    const timer = clock.setTimer(connectMs, () => {
-      socket.destroy(new NotSent(`no connection within ${connectMs} ms`))
-    })
-    // Not a byte of the request is written before the other side is known to be a server.
-    socket.once(place.secure ? 'secureConnect' : 'connect', () => {
-      timer.cancel()
+    const ready = (): void => {
       this.#isOpen = true
       socket.setKeepAlive(true, keepAliveProbeMs)
       this.begin(exchange)
-    })
-    socket.once('close', () => timer.cancel())
+    }
+    const connecting = { secure: place.secure, ms: connectMs, clock }
+    onceConnected(socket, connecting, ready, (error) => socket.destroy(error))
     socket.on('data', this.#onData).on('close', this.#onClose).on('error', nothing)
   }
 

@@ -2,6 +2,9 @@
 import type { IncomingMessage } from '../lib/http.ts'
 import type { AbortListener, AbortSource } from '../lib/lazy-abort.ts'
 
+/** Bodies up to this, either way, are taken whole, which is cheaper than to stream them. */
+export const wholeBytesMax = 64 * 1024
+
 export type WholeAnswer = {
   readonly status: number
   /** Names and values in turn, as they were written. */

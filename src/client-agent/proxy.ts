@@ -7,11 +7,9 @@ import { headersOfAgent, passedOnHeaders, type Agent } from '../api/passed-on.ts
 import { requestIdHeader } from '../api/request-id.ts'
 import type { ApiReply, ApiRequest, Route, SentRequest } from '../api/route.ts'
 import type { HttpAddress } from '../lib/host-port.ts'
+import { wholeBytesMax } from './exchange.ts'
 import { bytesOf, expectation, headerOf, type Answer, type Ask, type Upstream } from './upstream.ts'
 import { openWebSocket, type OpenWebSocket } from './upstream-websocket.ts'
-
-/** Bodies up to this, either way, are read whole, which is cheaper than to stream them. */
-const wholeBytesMax = 64 * 1024
 
 /**
  * Of one connection (RFC 9110, 7.6.1), or made anew by this agent. Whether a page in a browser may ask is judged here, where

@@ -10,6 +10,7 @@ import type { Clock } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { hostPort, type HttpAddress } from '../lib/host-port.ts'
 import { signalOf, type AbortSource } from '../lib/lazy-abort.ts'
+import { onceConnected } from './connecting.ts'
 import { Exchanges } from './exchanges.ts'
 import { NotSent, notSent } from './not-sent.ts'
 import { requestText } from './request-text.ts'
@@ -176,20 +177,10 @@ export class Upstream {
         headers: headers as Record<string, string | string[]>,
         signal: signalOf(signal),
       })
-      // Not a byte of the request is written before the other side is known to be a server.
       request.on('socket', (socket) => {
-        if (request.reusedSocket) {
-          begin()
-          return
-        }
-        const timer = this.#options.clock.setTimer(connectMs, () => {
-          request.destroy(new NotSent(`no connection within ${connectMs} ms`))
-        })
-        socket.once('close', () => timer.cancel())
-        socket.once(place.secure ? 'secureConnect' : 'connect', () => {
-          timer.cancel()
-          begin()
-        })
+        const connecting = { secure: place.secure, ms: connectMs, clock: this.#options.clock }
+        if (request.reusedSocket) begin()
+        else onceConnected(socket, connecting, begin, (error) => request.destroy(error))
       })
       const begin = (): void => {
         isSent = true
