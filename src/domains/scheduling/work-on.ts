@@ -20,7 +20,7 @@ import { attemptsMax } from './model.ts'
 
 /** Plans of one evaluation, also where each brings something. */
 const plansMax = 32
-/** Parts of a plan that are under way at once; the last one goes alone. */
+/** Parts of a plan that are under way at once. */
 const partsInFlight = 4
 
 export type WorkContext = {
@@ -118,14 +118,18 @@ type Outcome =
       readonly nodes: ReadonlySet<string>
     }
 
-/** The last part ends the evaluation, so it goes once all others are in. */
+/**
+ * The plan that ends the evaluation goes once all others are in. It holds the rows where all of them are one part; else it has none, so that
+ * no part waits for the others.
+ */
 async function proposeAll(
   seen: Seen,
   parts: readonly PlanPart[],
   written: NewEvaluation[],
   context: WorkContext,
 ): Promise<Outcome> {
-  const before = parts.slice(0, -1)
+  const [first = nothing(), ...others] = parts
+  const [before, last] = others.length === 0 ? [[], first] : [parts, nothing()]
   const refused: PlanOutcome['refused'][number][] = []
   for (let at = 0; at < before.length; at += partsInFlight) {
     const together = before.slice(at, at + partsInFlight)
@@ -133,7 +137,6 @@ async function proposeAll(
     if (outcomes.some(({ stale }) => stale)) return { type: 'done', written: [] }
     for (const outcome of outcomes) refused.push(...outcome.refused)
   }
-  const last = parts.at(-1) ?? nothing()
   // With what follows from a plan that is not whole the next look would be misled.
   const outcome = await proposeOne(seen, last, refused.length === 0 ? written : [], context)
   if (outcome.stale) return { type: 'done', written: [] }
