@@ -11,6 +11,8 @@ import type { Entry, LogIndex, Term } from './message.ts'
 
 /** Entries that no follower is known to need and that are kept: after an election a follower may be a little behind. */
 const spareEntries = 256
+/** Of the window; over it none is spare. */
+const spareBytesMax = 1 << 20
 
 type Run = { readonly term: Term; readonly firstIndex: LogIndex }
 
@@ -187,8 +189,8 @@ export class RaftLog {
   }
 
   /**
-   * Lets go of entries that are on disk, oldest first: of those before `wantedFrom` all but the last few, and of the rest as
-   * many as it takes to fit `bytesMax`. What is kept for nothing is not free: objects that live for a while are copied by the
+   * Lets go of entries that are on disk, oldest first: of those before `wantedFrom` all but the last few, which are not large
+   * either, and of the rest as many as it takes to fit `bytesMax`. What is kept for nothing is not free: objects that live for a while are copied by the
    * collector, and the pages they leave are given back and fetched anew (docs/performance.md).
    */
   shrink(wantedFrom: LogIndex, bytesMax: number): void {
@@ -196,7 +198,7 @@ export class RaftLog {
     let bytes = this.#windowBytes
     let first = this.#windowFirst
     while (
-      (first < spareFrom || bytes > bytesMax) &&
+      (first < spareFrom || (first < wantedFrom && bytes > spareBytesMax) || bytes > bytesMax) &&
       first <= this.persistedIndex &&
       first < this.#nextToWrite
     ) {

@@ -52,6 +52,19 @@ t.test('lets go of what nobody wants any more, but for the last few', async (t) 
   t.equal(log.termAt(1), 1, 'its term is known all the same')
 })
 
+t.test('of large entries keeps none that nobody wants', async (t) => {
+  const log = logOf(1)
+  const large = Buffer.alloc(100_000)
+  for (let index = 2; index <= 100; index += 1) log.append({ ...entry(index, 1), data: large })
+  log.takeWrites()
+  log.persisted(100, 1)
+  log.shrink(101, 1e9)
+  t.equal(log.slice(80, 100, 1e9), undefined)
+  t.equal(log.slice(95, 100, 1e9)?.length, 6, 'but for a MiB')
+  log.shrink(50, 1e9)
+  t.equal(log.slice(95, 100, 1e9)?.length, 6, 'what is wanted stays')
+})
+
 t.test('asks the disk to cut only what the disk was asked to write', async (t) => {
   const log = logOf(1, 1, 1)
   t.match(log.takeWrites(), { truncateFrom: null, entries: { length: 3 } })
