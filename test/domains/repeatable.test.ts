@@ -3,6 +3,7 @@
  * what a server does whose leader was lost.
  */
 import t from 'tap'
+import { defaultBrake } from '../../src/domains/nodes/brake-model.ts'
 import { defaultSettings } from '../../src/domains/scheduler-settings/model.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLogger } from '../../src/lib/log.ts'
@@ -11,6 +12,8 @@ import { allowAll } from '../../src/rpc/authorizer.ts'
 import { MethodContext } from '../../src/rpc/method-context.ts'
 import type { AnyLeaderMethod, Caller } from '../../src/rpc/method.ts'
 import { replay } from '../../src/rpc/replay.ts'
+import { mockTask } from '../support/mock-task.ts'
+import { specOf } from './nodes/spec.ts'
 import { serverOfOne } from './server-of-one.ts'
 
 const caller: Caller = { token: null, remote: '', requestId: '' }
@@ -54,6 +57,27 @@ const orchestrator = {
   disableIssValidation: true,
   issuer: '',
 }
+
+const job = {
+  ID: 'web',
+  Name: 'web',
+  Datacenters: ['dc1'],
+  TaskGroups: [{ Name: 'g', Count: 1, Tasks: [mockTask] }],
+}
+const web = { namespace: 'default', id: 'web' }
+const nightly = { ...job, ID: 'nightly', Type: 'batch', Periodic: { Spec: '@daily' } }
+const encode = { ...job, ID: 'encode', Type: 'batch', ParameterizedJob: {} }
+const dispatched = { namespace: 'default', id: 'encode', payload: '', meta: [], prefix: '' }
+const scaled = { ...web, group: 'g', error: false, message: '', meta: '', enforceIndex: null }
+const machineId = '01234567-89ab-cdef-0123-456789abcdef'
+const registeredNode = {
+  id: machineId,
+  spec: specOf('box'),
+  secretHash: 'a'.repeat(64),
+  computedClass: 'v1:1',
+  nowMs: 1,
+}
+const drain = { deadlineNs: 1_000, ignoreSystemJobs: false }
 
 /** What is asked, in this order; what the one before it made is `made`. */
 type Case = readonly [string, (made: never) => unknown]
@@ -99,11 +123,38 @@ const cases: readonly Case[] = [
   ['logins.disable', () => ({ path: 'ldap' })],
   ['entities.delete', () => ({ id: 'e' })],
   ['keyring.rotate', () => ({})],
+  ['jobs.register', () => ({ namespace: 'default', job, enforceIndex: null })],
+  ['jobs.register', () => ({ namespace: 'default', job, enforceIndex: 0 })],
+  ['jobs.evaluate', () => web],
+  ['jobs.scale', () => ({ ...scaled, count: 2 })],
+  ['jobs.stop', () => ({ ...web, purge: false })],
+  ['jobs.scale', () => ({ ...scaled, count: 3 })],
+  ['jobs.register', () => ({ namespace: 'default', job: nightly, enforceIndex: null })],
+  ['jobs.force', () => ({ namespace: 'default', id: 'nightly' })],
+  ['jobs.register', () => ({ namespace: 'default', job: encode, enforceIndex: null })],
+  ['jobs.dispatch', () => ({ ...dispatched, token: 'once' })],
+  ['jobs.dispatch', () => ({ ...dispatched, token: 'once' })],
+  ['nodes.eligibility', () => ({ id: machineId, eligible: false })],
+  ['nodes.eligibility', () => ({ id: machineId, eligible: false })],
+  ['nodes.drain', () => ({ id: machineId, spec: drain, markEligible: false, meta: [] })],
+  ['nodes.eligibility', () => ({ id: machineId, eligible: true })],
+  ['nodes.evaluate', () => ({ id: machineId })],
+  ['nodes.setBrake', () => ({ settings: defaultBrake, cas: null })],
+  ['nodes.releaseBrake', () => ({})],
   ['catalog.deregister', () => ({ node: 'n1', serviceId: null, checkId: null, namespace: null })],
 ]
 
 /** Their cases need rows that other methods make. */
-const elsewhere = ['acl.deleteToken', 'acl.updateToken', 'autopilot.set']
+const elsewhere = [
+  'acl.deleteToken',
+  'acl.updateToken',
+  'autopilot.set',
+  'allocations.judge',
+  'allocations.stop',
+  'deployments.fail',
+  'deployments.pause',
+  'deployments.promote',
+]
 /** It proposes by another way than its context: it is asked again, which does no harm. */
 const again = ['sessions.renew']
 
@@ -133,6 +184,7 @@ void t.test('repeatable methods answer again as they did', async (t) => {
       .filter((method): method is AnyLeaderMethod => method.kind === 'leader')
       .map((method) => [method.name, method]),
   )
+  await server.propose({ type: 'nodes.register', args: registeredNode })
   let made: unknown = null
   for (const [name, argsOf] of cases) {
     const method = methods.get(name)

@@ -161,6 +161,7 @@ export type Stopped = { readonly index: number; readonly evaluation: string }
 
 const stop = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'allocations.stop',
   args: Type.Object({ id: Type.String(), skipsDelay: Type.Optional(Type.Boolean()) }),
   requires: () => ({ resource: 'none' }),
@@ -185,6 +186,7 @@ const stop = defineLeaderMethod({
 /** An operator's word on allocations of a deployment. */
 const judge = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'allocations.judge',
   args: Type.Object({ id: Type.String(), healthy: Judged, unhealthy: Judged }),
   requires: () => ({ resource: 'none' }),

@@ -113,6 +113,7 @@ export type DeploymentChanged = {
 
 const fail = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'deployments.fail',
   args: Type.Object({ id: Word }),
   requires: () => ({ resource: 'none' }),
@@ -124,6 +125,7 @@ const fail = defineLeaderMethod({
 
 const pause = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'deployments.pause',
   args: Type.Object({ id: Word, pause: Type.Boolean() }),
   requires: () => ({ resource: 'none' }),
@@ -136,6 +138,7 @@ const pause = defineLeaderMethod({
 /** `groups`: null for all. */
 const promote = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'deployments.promote',
   args: Type.Object({
     id: Word,

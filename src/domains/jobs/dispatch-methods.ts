@@ -52,6 +52,7 @@ export type Dispatched = {
 
 const dispatch = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'jobs.dispatch',
   args: Args,
   requires: ({ namespace }) => inNamespace(namespace, 'dispatch-job'),
@@ -90,6 +91,7 @@ const dispatch = defineLeaderMethod({
 /** A periodic job is started now, whatever its schedule says. */
 const force = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'jobs.force',
   args: Type.Object({ namespace: Word, id: Word }),
   requires: ({ namespace }) => inNamespace(namespace, 'submit-job'),

@@ -112,6 +112,7 @@ const Enforce = Type.Union([
 /** `enforceIndex`: the index that the job must have, 0 for one that must not exist; null: any. */
 const register = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'jobs.register',
   args: Type.Object({ namespace: Word, job: Type.Unknown(), enforceIndex: Enforce }),
   requires: ({ namespace }) => inNamespace(namespace, 'submit-job'),
@@ -166,6 +167,7 @@ export type Evaluated = {
 
 const stop = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'jobs.stop',
   args: Type.Object({ ...Named, purge: Type.Boolean() }),
   requires: ({ namespace }) => inNamespace(namespace, 'submit-job'),
@@ -181,6 +183,7 @@ const stop = defineLeaderMethod({
 
 const evaluate = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'jobs.evaluate',
   args: Type.Object(Named),
   requires: ({ namespace }) => inNamespace(namespace, 'read-job'),

@@ -17,6 +17,7 @@ const Word = Type.String({ maxLength: 1_024 })
 
 const scale = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'jobs.scale',
   args: Type.Object({
     namespace: Word,

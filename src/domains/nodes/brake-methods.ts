@@ -23,6 +23,7 @@ const read = defineQuery({
 
 const set = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'nodes.setBrake',
   args: SetBrake,
   requires: () => ({ resource: 'operator', access: 'write' }),
@@ -37,6 +38,7 @@ const set = defineLeaderMethod({
 
 const release = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'nodes.releaseBrake',
   args: Type.Object({}),
   requires: () => ({ resource: 'operator', access: 'write' }),

@@ -71,6 +71,7 @@ const read = defineQuery({
 
 const eligibility = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'nodes.eligibility',
   args: Type.Object({ id: Type.String(), eligible: Type.Boolean() }),
   requires: () => ({ resource: 'none' }),
@@ -85,6 +86,7 @@ const eligibility = defineLeaderMethod({
 
 const drain = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'nodes.drain',
   args: Type.Object({
     id: Type.String(),
@@ -134,6 +136,7 @@ const purge = defineLeaderMethod({
 
 const evaluate = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'nodes.evaluate',
   args: Type.Object({ id: Type.String() }),
   requires: () => ({ resource: 'none' }),
