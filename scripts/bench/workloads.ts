@@ -157,16 +157,16 @@ function until(what: string, holds: () => Promise<boolean>): Promise<void> {
   return eventuallyTrue(what, holds, patience)
 }
 
-/** `pids`: of the servers, and of the client agent, the last one. */
+/** `pids`: of the servers, and of the client agent, the last one. Both map the same program, whose pages are in memory once. */
 async function sayResident(when: string, pids: readonly (number | null)[]): Promise<void> {
   const used = await Promise.all(pids.map((pid) => usedBy(present(pid, 'a running process'))))
-  const bytes = used.map(({ residentMiB }) => residentMiB * mib)
-  const agent = bytes.pop() ?? 0
-  const inMb = (value: number): string => (value / mb).toFixed(0)
-  const servers = bytes.map(inMb).join(', ')
-  const together = inMb(Math.max(...bytes) + agent)
+  const agent = present(used.pop(), 'a client agent')
+  const inMb = (mebibytes: number): string => ((mebibytes * mib) / mb).toFixed(0)
+  const servers = used.map(({ residentMiB }) => inMb(residentMiB)).join(', ')
+  const largest = Math.max(...used.map(({ residentMiB }) => residentMiB))
   say(
-    `resident ${when}: servers ${servers} MB, client agent ${inMb(agent)} MB, it and the largest server ${together} MB`,
+    `resident ${when}: servers ${servers} MB, client agent ${inMb(agent.residentMiB)} MB`,
+    `the largest server and the client agent: ${inMb(largest + agent.residentMiB)} MB, on one machine ${inMb(largest + agent.ownMiB)} MB`,
   )
 }
 
@@ -174,6 +174,6 @@ function rate(count: number, ms: number): string {
   return ((count * 1_000) / ms).toFixed(0)
 }
 
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
+function say(...lines: readonly string[]): void {
+  for (const line of lines) process.stdout.write(`${line}\n`)
 }
