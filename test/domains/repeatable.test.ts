@@ -47,6 +47,7 @@ const ldap = { id: 'first-ldap', path: 'ldap' }
 const policy = { name: 'p', description: '', rules: 'key_prefix "app/" { policy = "read" }' }
 
 const at = { id: 'first-orchestrator', path: 'orchestrator' }
+const bound = { names: ['till'], namespaces: ['shop'], tokens: {} }
 const orchestrator = {
   host: 'o.test',
   authorities: '',
@@ -107,16 +108,22 @@ const cases: readonly Case[] = [
   ['acl.putRole', () => ({ name: 'r', description: '', policies: ['p'] })],
   ['acl.putRole', () => ({ name: 'r', description: '', policies: ['none'] })],
   ['acl.deleteRole', () => ({ name: 'r' })],
+  ['acl.putTokenRole', () => ({ name: 'r', changes: { orphan: true } })],
   ['acl.deleteTokenRole', () => ({ name: 'r' })],
   ['acl.deletePolicy', () => ({ name: 'p' })],
   ['acl.deletePolicy', () => ({ name: 'p' })],
   ['orchestrator.writeConfig', () => ({ at, config: orchestrator, reviewer: 'x' })],
+  ['orchestrator.writeRole', () => ({ at, name: 'till', change: bound })],
+  ['orchestrator.writeRole', () => ({ at, name: 'till', change: { tokens: {} } })],
   ['orchestrator.deleteRole', () => ({ at, name: 'till' })],
+  ['ldap.writeConfig', () => ({ at: ldap, change: { plain: {}, tokens: {}, bindpass: 'secret' } })],
   ['ldap.writeGroup', () => ({ at: ldap, name: 'g', policies: ['p'] })],
   ['ldap.writeUser', () => ({ at: ldap, name: 'u', policies: ['p'], groups: ['g'] })],
   ['ldap.deleteGroup', () => ({ at: ldap, name: 'g' })],
   ['ldap.deleteUser', () => ({ at: ldap, name: 'u' })],
   ['ldap.writeUser', () => ({ at: { ...ldap, id: 'gone' }, name: 'u', policies: [], groups: [] })],
+  ['logins.enable', () => ({ path: 'second', type: 'ldap' })],
+  ['logins.enable', () => ({ path: 'second', type: 'ldap' })],
   ['logins.tune', () => ({ path: 'ldap', maxLeaseTtlMs: 1_000 })],
   ['logins.tune', () => ({ path: 'none' })],
   ['logins.disable', () => ({ path: 'ldap' })],

@@ -52,6 +52,7 @@ export type TokenRoleChanges = Static<typeof TokenRoleChanges>
 /** What is left out stays as it is. */
 const put = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'acl.putTokenRole',
   args: Type.Object({ name: AclName, changes: TokenRoleChanges }),
   requires: ({ name }) => ({ resource: 'auth', path: `token/roles/${name}`, access: 'write' }),

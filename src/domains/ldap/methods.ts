@@ -56,6 +56,7 @@ const readConfig = defineQuery({
 
 const writeConfig = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'ldap.writeConfig',
   args: Type.Object({ at: At, change: ConfigChange }),
   requires: belowMount('write', ofConfig),

@@ -57,6 +57,7 @@ const read = defineQuery({
 
 const enable = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'logins.enable',
   args: Type.Object({ path: Path, type: Type.String(), ...Settings }),
   requires: ({ path }) => ofPath(path, 'write'),

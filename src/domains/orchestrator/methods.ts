@@ -99,6 +99,7 @@ const listRoles = defineQuery({
 
 const writeRole = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'orchestrator.writeRole',
   args: Type.Object({ at: At, name: RoleName, change: RoleChange }),
   requires: belowMount('write', ofRole),
