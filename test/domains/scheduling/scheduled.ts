@@ -32,6 +32,8 @@ export class Scheduled {
     countMax: 8,
   })
   readonly lending: { lender: Lender | null } = { lender: null }
+  /** Commands that were proposed and are not applied yet. */
+  underWay = 0
   #turn: Promise<unknown> = Promise.resolve()
 
   constructor(state: Workloads) {
@@ -39,10 +41,15 @@ export class Scheduled {
   }
 
   propose(command: Command): Promise<Proposed> {
+    this.underWay += 1
     const next = this.#turn.then(async () => {
-      await this.onPropose(command)
-      const outcome = await this.state.apply(command.type, command.args)
-      return { index: this.state.machine.appliedIndex, outcome }
+      try {
+        await this.onPropose(command)
+        const outcome = await this.state.apply(command.type, command.args)
+        return { index: this.state.machine.appliedIndex, outcome }
+      } finally {
+        this.underWay -= 1
+      }
     })
     this.#turn = next.catch(() => {})
     return next

@@ -1,5 +1,6 @@
 /** The leader's scheduling over a real state: jobs are placed, wait for room, follow their nodes, and survive a new leader. */
 import t, { type Test } from 'tap'
+import type { Plan } from '../../../src/domains/allocations/plan-model.ts'
 import type { NodeSpec } from '../../../src/domains/nodes/model.ts'
 import {
   defaultSettings,
@@ -46,6 +47,34 @@ t.test('a registered job is placed, and its evaluation is complete', async (t) =
   t.match(here.state.evaluation(id), { status: 'complete', queued: [['web', 0]], blockedEval: '' })
   t.match(here.state.job('job')?.groups, [{ group: 'web', starting: 3, queued: 0 }])
 })
+
+t.test(
+  'all parts of a large plan are under way at once, and end the evaluation together',
+  async (t) => {
+    const here = await scheduled(t)
+    const plans: unknown[] = []
+    const large = { cpuMhz: 800_000, memoryMb: 819_200, diskMb: 9_000_000 }
+    await here.state.node(1, { ...able, resources: { ...large, networks: [], nodeNetworks: [] } })
+    const id = await here.register(jobSpec({}, { Count: 300 }))
+    here.onPropose = ({ type, args }) => {
+      if (type !== 'allocations.plan') return
+      const { place, evaluations } = args as Pick<Plan, 'place' | 'evaluations'>
+      const rows = place.length
+      plans.push({ rows, ends: evaluations.length > 0, underWay: here.underWay })
+    }
+    const duty = here.start()
+    t.teardown(() => duty.stop())
+    await placed(here, 300)
+    await settled(here)
+    t.same(plans, [
+      { rows: 128, ends: false, underWay: 3 },
+      { rows: 128, ends: false, underWay: 2 },
+      { rows: 44, ends: false, underWay: 1 },
+      { rows: 0, ends: true, underWay: 1 },
+    ])
+    t.match(here.state.evaluation(id), { status: 'complete', queued: [['web', 0]] })
+  },
+)
 
 t.test('what has no place waits in a blocked evaluation until there is a node', async (t) => {
   const here = await running(t)
