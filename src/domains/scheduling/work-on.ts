@@ -138,10 +138,12 @@ async function proposeAll(
     for (const outcome of outcomes) refused.push(...outcome.refused)
   }
   // With what follows from a plan that is not whole the next look would be misled.
-  const outcome = await proposeOne(seen, last, refused.length === 0 ? written : [], context)
-  if (outcome.stale) return { type: 'done', written: [] }
-  refused.push(...outcome.refused)
-  if (refused.length === 0) return { type: 'done', written }
+  if (refused.length === 0) {
+    const outcome = await proposeOne(seen, last, written, context)
+    if (outcome.stale) return { type: 'done', written: [] }
+    if (outcome.refused.length === 0) return { type: 'done', written }
+    refused.push(...outcome.refused)
+  }
   const asked = parts.reduce((sum, part) => sum + countOf(part), 0)
   const nodes = new Set(refused.flatMap(({ nodeId }) => (nodeId === '' ? [] : [nodeId])))
   return { type: 'refused', hasBrought: refused.length < asked, nodes }

@@ -189,6 +189,37 @@ t.test('a plan that the newer state refuses is made again', async (t) => {
   t.ok(rows.every(({ nodeId }) => nodeId !== first))
 })
 
+t.test(
+  'a large plan that is refused in part is followed by the next one, not by its end',
+  async (t) => {
+    const here = await scheduled(t)
+    const large = { cpuMhz: 800_000, memoryMb: 819_200, diskMb: 9_000_000 }
+    const vast = { ...able, resources: { ...large, networks: [], nodeNetworks: [] } }
+    const first = await here.state.node(1, vast)
+    await here.state.node(2, vast)
+    await here.register(jobSpec({}, { Count: 300 }))
+    const empty: boolean[] = []
+    let isLost = false
+    here.onPropose = async ({ type, args }) => {
+      if (type !== 'allocations.plan') return
+      const { place, evaluations } = args as Pick<Plan, 'place' | 'evaluations'>
+      if (place.length === 0) empty.push(evaluations.length > 0)
+      if (isLost) return
+      isLost = true
+      await here.state.status(first, 'down')
+    }
+    const duty = here.start()
+    t.teardown(() => duty.stop())
+    const rows = await placed(here, 300)
+    t.ok(rows.every(({ nodeId }) => nodeId !== first))
+    await settled(here)
+    t.ok(
+      empty.every((ends) => ends),
+      'no plan says nothing',
+    )
+  },
+)
+
 t.test('jobs that are registered at once are placed each on its own', async (t) => {
   const here = await running(t)
   for (let number = 1; number <= 5; number += 1) await here.state.node(number, roomy)
