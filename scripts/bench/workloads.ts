@@ -164,8 +164,8 @@ async function sayResident(when: string, pids: readonly (number | null)[]): Prom
   const inMb = (mebibytes: number): string => ((mebibytes * mib) / mb).toFixed(0)
   const servers = used.map(({ residentMiB }) => inMb(residentMiB)).join(', ')
   const largest = Math.max(...used.map(({ residentMiB }) => residentMiB))
+  say(`resident ${when}: servers ${servers} MB, client agent ${inMb(agent.residentMiB)} MB`)
   say(
-    `resident ${when}: servers ${servers} MB, client agent ${inMb(agent.residentMiB)} MB`,
     `the largest server and the client agent: ${inMb(largest + agent.residentMiB)} MB, on one machine ${inMb(largest + agent.ownMiB)} MB`,
   )
 }
@@ -174,6 +174,6 @@ function rate(count: number, ms: number): string {
   return ((count * 1_000) / ms).toFixed(0)
 }
 
-function say(...lines: readonly string[]): void {
-  for (const line of lines) process.stdout.write(`${line}\n`)
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
 }
