@@ -190,8 +190,8 @@ export class RaftLog {
 
   /**
    * Lets go of entries that are on disk, oldest first: of those before `wantedFrom` all but the last few, which are not large
-   * either, and of the rest as many as it takes to fit `bytesMax`. What is kept for nothing is not free: objects that live for a while are copied by the
-   * collector, and the pages they leave are given back and fetched anew (docs/performance.md).
+   * either, and of the rest as many as it takes to fit `bytesMax`. What is kept for nothing is not free: objects that live for a
+   * while are copied by the collector, and the pages they leave are given back and fetched anew (docs/performance.md).
    */
   shrink(wantedFrom: LogIndex, bytesMax: number): void {
     const spareFrom = wantedFrom - spareEntries
