@@ -2,6 +2,9 @@
  * Header names under the program's own prefix and under those of Consul, Nomad and Vault, so that their clients work unchanged: tokens are
  * read under all of them, reply headers are written under those that the configuration lists. Names are built once.
  */
+import type { Contact } from '../rpc/dispatch.ts'
+import { linesOf } from './head.ts'
+
 export const headerPrefixes = ['X-Service-', 'X-Consul-', 'X-Nomad-', 'X-Vault-'] as const
 export type HeaderPrefix = (typeof headerPrefixes)[number]
 
@@ -22,9 +25,10 @@ const tokenHeaders = headerPrefixes.map((prefix) => `${prefix.toLowerCase()}toke
 /** The same header under each emitted prefix. */
 export type ReplyHeaderNames = {
   readonly index: readonly string[]
-  readonly knownLeader: readonly string[]
-  readonly lastContact: readonly string[]
   readonly nextToken: readonly string[]
+  /** How near the answer is to its leader. */
+  readonly contactLines: (contact: Contact) => string
+  readonly all: readonly string[]
 }
 
 export type ReplyNames = {
@@ -44,11 +48,28 @@ export function replyNames(aliases: readonly HeaderPrefix[]): ReplyNames {
 function namesUnder(aliases: readonly HeaderPrefix[]): ReplyHeaderNames {
   const prefixes = [...new Set([ownPrefix, ...aliases])]
   const under = (name: string) => prefixes.map((prefix) => `${prefix}${name}`)
+  const [index, nextToken] = [under('Index'), under('NextToken')]
+  const [knownLeader, lastContact] = [under('KnownLeader'), under('LastContact')]
   return {
-    index: under('Index'),
-    knownLeader: under('KnownLeader'),
-    lastContact: under('LastContact'),
-    nextToken: under('NextToken'),
+    index,
+    nextToken,
+    contactLines: contactLines(knownLeader, lastContact),
+    all: [...index, ...knownLeader, ...lastContact, ...nextToken],
+  }
+}
+
+/** At a leader they are the same for every read: the last ones are kept. */
+function contactLines(
+  knownLeaderNames: readonly string[],
+  lastContactNames: readonly string[],
+): (contact: Contact) => string {
+  let last: Contact | null = null
+  let text = ''
+  return ({ knownLeader, lastContactMs }) => {
+    if (last?.knownLeader === knownLeader && last.lastContactMs === lastContactMs) return text
+    last = { knownLeader, lastContactMs }
+    text = linesOf(knownLeaderNames, knownLeader) + linesOf(lastContactNames, lastContactMs)
+    return text
   }
 }
 

@@ -1,44 +1,10 @@
 /** Responses that are whole: a head and a body that leave together, at the end of a turn of the event loop. */
 import type { ServerResponse } from 'node:http'
+import type { Head } from './head.ts'
 import type { Held, Outgoing } from './outgoing.ts'
 
 /** Handed to the system in one turn; what is beyond it leaves in the next ones, with other work between. */
 export const turnBytesMax = 4_194_304
-
-/** A response's head before it is written: Node takes names and values in one flat list fastest. */
-export class Head {
-  readonly status: number
-  readonly lines: string[] = []
-
-  constructor(status: number) {
-    this.status = status
-  }
-
-  set(name: string, value: string): void {
-    this.lines.push(name, value)
-  }
-
-  setAll(names: readonly string[], value: string): void {
-    for (const name of names) this.lines.push(name, value)
-  }
-
-  has(name: string): boolean {
-    return this.lines.some((line, at) => at % 2 === 0 && line.toLowerCase() === name)
-  }
-
-  writeTo(response: ServerResponse): void {
-    response.writeHead(this.status, this.lines)
-  }
-
-  /** As `writeTo`, when the first piece of the body may still turn out to be an error. */
-  prepare(response: ServerResponse): void {
-    response.statusCode = this.status
-    for (let at = 0; at + 1 < this.lines.length; at += 2) {
-      // A name may stand there twice.
-      response.appendHeader(this.lines[at] ?? '', this.lines[at + 1] ?? '')
-    }
-  }
-}
 
 export type Leaving = {
   readonly response: ServerResponse

@@ -4,9 +4,10 @@ import { constants, gzip } from 'node:zlib'
 import type { Clock } from '../lib/clock.ts'
 import type { SharedResult } from '../rpc/shared-reads.ts'
 import { errorReply, hasJsonErrors } from './errors.ts'
+import { Head } from './head.ts'
 import { acceptsGzip, type ReplyNames } from './headers.ts'
 import { decodeJsonExact, encodeJson } from './json.ts'
-import { Head, leave } from './leaving.ts'
+import { leave } from './leaving.ts'
 import { smallAnswerBytes, type Held, type Outgoing } from './outgoing.ts'
 import { requestIdHeader } from './request-id.ts'
 import type { Exchange } from './request.ts'
@@ -119,7 +120,7 @@ export async function sendError(
   exchange.refusal = text
   const head = headOf(rules, exchange, { status }, type)
   if (retryAfter !== null) head.set('Retry-After', String(retryAfter))
-  head.set('Content-Length', String(Buffer.byteLength(body)))
+  head.set('Content-Length', Buffer.byteLength(body))
   const shown = exchange.request.method === 'HEAD' ? '' : body
   const rest = linger()
   if (rest === null) return leave({ response, head, body: shown, counted: null })
@@ -134,20 +135,17 @@ function headOf(rules: ReplyRules, exchange: Exchange, reply: ApiReply, type: st
   const { contact } = exchange
   const isOfSecrets = hasJsonErrors(exchange.path)
   const names = isOfSecrets ? rules.names.secrets : rules.names.others
-  const head = new Head(reply.status ?? 200)
+  const head = new Head(reply.status ?? 200, rules.clock)
   head.set(requestIdHeader, exchange.requestId)
-  if (exchange.extraHeaders !== null) head.lines.push(...exchange.extraHeaders)
+  if (exchange.extraHeaders !== null) head.add(exchange.extraHeaders)
   if (type !== null) head.set('Content-Type', type)
   const index = reply.index ?? exchange.index
-  if (index !== null) head.setAll(names.index, String(index))
-  if (contact !== null) {
-    head.setAll(names.knownLeader, contact.knownLeader ? 'true' : 'false')
-    head.setAll(names.lastContact, String(contact.lastContactMs))
-  }
+  if (index !== null) head.setAll(names.index, index)
+  if (contact !== null) head.addMade(names.contactLines(contact))
   if (reply.nextToken) head.setAll(names.nextToken, reply.nextToken)
   const { headers = {} } = reply
   for (const name in headers) head.set(name, headers[name] ?? '')
-  if (reply.lines !== undefined) head.lines.push(...reply.lines)
+  if (reply.lines !== undefined) head.add(reply.lines)
   // Good answers there say so themselves, refusals and unknown paths do not.
   if (isOfSecrets && headers[cacheControl] === undefined) {
     if (reply.lines === undefined || !head.has('cache-control')) head.set(cacheControl, 'no-store')
@@ -191,7 +189,7 @@ function sendWhole(
   length: number,
 ): Promise<void> {
   const { response } = exchange
-  head.set('Content-Length', String(length))
+  head.set('Content-Length', length)
   if (exchange.request.method === 'HEAD') {
     return leave({ response, head, body: '', counted: null })
   }
@@ -222,7 +220,7 @@ async function sendShared(
       head.set('Content-Encoding', 'gzip')
     }
   }
-  head.set('Content-Length', String(sent.bytes.length))
+  head.set('Content-Length', sent.bytes.length)
   if (request.method === 'HEAD') {
     head.writeTo(response)
     response.end()
@@ -235,7 +233,7 @@ async function sendShared(
 
 function sendEmpty({ response }: Exchange, head: Head): Promise<void> {
   // 204 and 304 have no body by definition, so no length either.
-  if (head.status !== 204 && head.status !== 304) head.set('Content-Length', '0')
+  if (head.status !== 204 && head.status !== 304) head.set('Content-Length', 0)
   return leave({ response, head, body: '', counted: null })
 }
 

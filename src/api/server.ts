@@ -124,12 +124,7 @@ export class HttpServer {
     this.#websockets = new WebSockets(options.clock, limits.stallMs)
     const names = replyNames(options.aliases ?? ['X-Consul-', 'X-Nomad-', 'X-Vault-'])
     this.#browsers = new Browsers(options.browsers ?? noBrowserSettings, {
-      exposed: [
-        requestIdHeader,
-        filteredHeader,
-        'Retry-After',
-        ...Object.values(names.others).flat(),
-      ],
+      exposed: [requestIdHeader, filteredHeader, 'Retry-After', ...names.others.all],
       publicPaths: [
         ...options.routes.filter((route) => route.public === true).map(({ path }) => path),
         ...(options.elsewhere?.publicPaths ?? []),

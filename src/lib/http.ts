@@ -6,7 +6,16 @@ import type * as http from 'node:http'
 
 const loaded = process.getBuiltinModule('node:http')
 
-export const { Agent, createServer, IncomingMessage, request, ServerResponse } = loaded
+export const {
+  Agent,
+  createServer,
+  IncomingMessage,
+  request,
+  ServerResponse,
+  STATUS_CODES,
+  validateHeaderName,
+  validateHeaderValue,
+} = loaded
 
 export type Agent = http.Agent
 export type ClientRequest = http.ClientRequest

@@ -4,8 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import t from 'tap'
 import { defaultHttpLimits } from '../../src/api/http-limits.ts'
-import { Head, leave, turnBytesMax } from '../../src/api/leaving.ts'
+import { Head } from '../../src/api/head.ts'
+import { leave, turnBytesMax } from '../../src/api/leaving.ts'
 import { Outgoing } from '../../src/api/outgoing.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 
 void t.test('a small answer does not wait behind large ones, which leave in parts', async (t) => {
   const large = Buffer.alloc(turnBytesMax)
@@ -26,7 +28,7 @@ void t.test('a small answer does not wait behind large ones, which leave in part
   const order: string[] = []
   const [small, ...others] = waiting
   if (small === undefined) throw new Error('requests came')
-  const head = () => new Head(200)
+  const head = () => new Head(200, systemClock)
   const all = others.map(async (response, at) => {
     const counted = { held: outgoing.hold(large.length), outgoing, taker: { takes: () => {} } }
     await leave({ response, head: head(), body: large, counted })
