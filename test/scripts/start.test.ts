@@ -147,7 +147,7 @@ t.test('a taken port is named with its owner', async (t) => {
   t.equal(mine?.what, 'http of s1')
   t.match(
     takenPortsText(taken),
-    new RegExp(`\\n  ${port} \\(http of s1\\): taken by .*\\n.* npm start -- --base-port `),
+    new RegExp(`\\n  ${port} \\(http of s1\\): taken by .*\\n[^]* npm start -- --base-port `),
   )
   if (process.platform === 'linux') t.match(mine?.owner, new RegExp(`^process ${process.pid} \\(`))
 })
