@@ -1,6 +1,7 @@
 /** The path of a request, as it was sent and as it is read. */
 import { MusterError } from '../lib/errors.ts'
 import { hasJsonErrors } from './errors.ts'
+import { withoutSlashesAtEnd } from '../lib/slashes.ts'
 
 export function pathOf(url: string): string {
   const cut = url.indexOf('?')
@@ -21,6 +22,6 @@ export function decodePath(text: string): string {
 export function withoutTrailingSlash(url: string): string {
   const path = pathOf(url)
   if (!path.endsWith('/')) return url
-  const shorter = path.replace(/\/+$/, '')
+  const shorter = withoutSlashesAtEnd(path)
   return hasJsonErrors(shorter) ? shorter + url.slice(path.length) : url
 }

@@ -1,6 +1,7 @@
 /** Paths as Vault's policies name them, without `/v1/`: which rights they ask for here. */
 import type { Requirement } from '../../rpc/method.ts'
 import { authNameOf } from './path-pattern-model.ts'
+import { withoutSlashesAtEnd } from '../../lib/slashes.ts'
 
 type PathAccess = Extract<Requirement, { readonly resource: 'auth' }>['access']
 
@@ -14,7 +15,7 @@ function requirementAt(path: string, access: PathAccess): Requirement | null {
     return { resource: 'acl', access: access === 'delete' ? 'write' : access }
   }
   // What is listed has the same name with a slash at its end and without.
-  const name = authNameOf(access === 'list' ? path.replace(/\/+$/, '') : path)
+  const name = authNameOf(access === 'list' ? withoutSlashesAtEnd(path) : path)
   return name === null ? null : { resource: 'auth', path: name, access }
 }
 

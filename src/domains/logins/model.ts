@@ -7,6 +7,7 @@ import { indexes, record } from '../../fsm/row-schema.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { systemTtlMs, type MountLifetimes } from '../acl/lifetime-model.ts'
 import { ttlMsMax } from '../acl/model.ts'
+import { withoutOuterSlashes } from '../../lib/slashes.ts'
 
 /** The command version of the first programs that know mounts. */
 export const mountsVersion = 6
@@ -118,7 +119,7 @@ const pathPattern = /^[a-zA-Z0-9_.~-]+(?:\/[a-zA-Z0-9_.~-]+)*$/
 
 /** As it is stored. Throws `invalid_argument`. */
 export function checkMountPath(given: string): string {
-  const path = given.replaceAll(/^\/+|\/+$/g, '')
+  const path = withoutOuterSlashes(given)
   if (path.length > mountPathLengthMax || !pathPattern.test(path) || hasDots(path)) {
     throw new MusterError(
       'invalid_argument',

@@ -19,6 +19,7 @@ import {
 } from './model.ts'
 import { EnableBody, ShownMount, TuneBody, Tuned } from './shapes.ts'
 import { shownMount, tokenMount } from './shown.ts'
+import { withoutOuterSlashes } from '../../lib/slashes.ts'
 
 const ofPath = { path: text('Path of the mount: one segment') }
 const ofTail = {
@@ -177,7 +178,7 @@ function mapOfMounts() {
 }
 
 function pathOf(tail: string): string {
-  return tail.replaceAll(/^\/+|\/+$/g, '')
+  return withoutOuterSlashes(tail)
 }
 
 /** Below `/v1/sys/mounts/auth`, where login methods can be tuned alone. */

@@ -22,6 +22,7 @@ import { serviceKey } from '../../rpc/services.ts'
 import type { LoginMethod } from './login-type.ts'
 import type { MountRow, MountType } from './model.ts'
 import { loginMounts } from './services.ts'
+import { withoutSlashesAtEnd } from '../../lib/slashes.ts'
 
 /** Where below a mount a request came. */
 export type MountedAt = {
@@ -124,7 +125,7 @@ export const anyMountRoutes: readonly DescribedRoute[] = (
 
 /** Rejects with 404 without a mount, and where the mount's type has no such path. */
 async function serve(request: ApiRequest, asked: RouteMethod): Promise<ApiReply> {
-  const raw = request.path.slice(front.length).replace(/\/+$/, '').split('/')
+  const raw = withoutSlashesAtEnd(request.path.slice(front.length)).split('/')
   const segments = raw.map(decodePath)
   const kind = asked === 'GET' || asked === 'LIST' ? 'read' : 'write'
   return request

@@ -3,7 +3,7 @@ import type { Reader } from '../../fsm/domain.ts'
 import type { Logger } from '../../lib/log.ts'
 import { codeOf, textOf } from '../../lib/errors.ts'
 import { onView, type OpenView } from '../host.ts'
-import type { MountRow } from './model.ts'
+import { mountPathLengthMax, type MountRow } from './model.ts'
 import { allMounts } from './queries.ts'
 import { mountRows } from './table.ts'
 
@@ -88,9 +88,12 @@ function longest(
   byPath: ReadonlyMap<string, MountRow>,
   segments: readonly string[],
 ): MountRow | null {
-  for (let length = segments.length; length > 0; length -= 1) {
-    const mount = byPath.get(segments.slice(0, length).join('/'))
-    if (mount !== undefined) return mount
+  let found: MountRow | null = null
+  let path = ''
+  // What is longer is no mount's: a client may send thousands of segments.
+  for (let at = 0; at < segments.length && path.length <= mountPathLengthMax; at += 1) {
+    path += at === 0 ? segments[at] : `/${segments[at]}`
+    found = byPath.get(path) ?? found
   }
-  return null
+  return found
 }

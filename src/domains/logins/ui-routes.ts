@@ -7,6 +7,7 @@ import { MusterError } from '../../lib/errors.ts'
 import { ShownMount } from './shapes.ts'
 import { shownMount } from './shown.ts'
 import { uiMethods } from './ui-methods.ts'
+import { withoutSlashesAtEnd } from '../../lib/slashes.ts'
 
 /** What `vault kv` asks first, of a path below no method of logging in. */
 const noEngines = (): MusterError =>
@@ -42,7 +43,7 @@ export const uiRoutes: readonly DescribedRoute[] = [
     reply: dataReply(Type.Object({ path: Type.String(), ...ShownMount.properties })),
     example: { url: '/v1/sys/internal/ui/mounts/auth/ldap/config' },
     handle: async (request) => {
-      const path = request.tail.replaceAll(/\/+$/g, '')
+      const path = withoutSlashesAtEnd(request.tail)
       const { value } = await request.query(uiMethods.over, { path })
       if (!/^auth(\/|$)/.test(path)) throw noEngines()
       // Whether there is none, or the caller may do nothing there.

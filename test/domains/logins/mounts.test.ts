@@ -394,3 +394,19 @@ t.test('no answer below auth and sys is for a cache, whatever its status', async
   t.same([login.status, login.headers['cache-control']], [403, 'no-store'])
   t.equal((await asRoot('GET', '/v1/kv/x')).headers['cache-control'], undefined)
 })
+
+t.test(
+  'paths of thousands of segments and slashes lie below their mount, or below none',
+  async (t) => {
+    const { asRoot } = await begun(t)
+    await asRoot('POST', '/v1/sys/auth/a/a', { type: 'ldap' })
+    const below = async (path: string) =>
+      (await asRoot('POST', `/v1/auth/${path}`, { password: 'xx' })).status
+    t.equal(await below('a/a/login/x'), 200)
+    t.equal(await below(`a/a/login/x${'/'.repeat(8_000)}`), 200)
+    const many = '/b'.repeat(6_000)
+    for (const path of [many, `a/a${many}`, `${'/'.repeat(12_000)}a/`]) {
+      t.equal(await below(path), 404)
+    }
+  },
+)
