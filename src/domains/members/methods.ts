@@ -1,7 +1,7 @@
 /** What may be asked of this server's gossip. All of it runs where it arrives: gossip itself tells the others. */
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { codeOf, MusterError, textOf } from '../../lib/errors.ts'
-import { defineLocalMethod } from '../../rpc/method.ts'
+import { defineLocalMethod, type LocalContext } from '../../rpc/method.ts'
 import type { KeyReport, Pool, PoolMember, PoolOfServer } from './pool.ts'
 import { gossipPool } from './services.ts'
 
@@ -33,25 +33,39 @@ const list = defineLocalMethod({
   },
 })
 
+const JoinArgs = Type.Object({
+  addresses: Type.Array(Type.String({ minLength: 1, maxLength: addressLengthMax }), {
+    minItems: 1,
+    maxItems: joinAddressesMax,
+  }),
+})
+
+/** By Nomad's path, which asks for no token. */
 const join = defineLocalMethod({
   kind: 'local',
   name: 'members.join',
   ignoresToken: true,
-  args: Type.Object({
-    addresses: Type.Array(Type.String({ minLength: 1, maxLength: addressLengthMax }), {
-      minItems: 1,
-      maxItems: joinAddressesMax,
-    }),
-  }),
+  args: JoinArgs,
   requires: () => ({ resource: 'none' }),
-  run: async (context, { addresses }) => {
-    const { joined, errors } = await present(context.service(gossipPool).pool).join(addresses)
-    for (const { address, error } of errors) {
-      context.log.warn('a join by command failed', { address, reason: textOf(error) })
-    }
-    return { joined, errors: errors.map(joinFailure) }
-  },
+  run: joinAll,
 })
+
+/** By Consul's. */
+const joinAsWriter = defineLocalMethod({
+  kind: 'local',
+  name: 'members.joinAsWriter',
+  args: JoinArgs,
+  requires: () => ({ resource: 'agent', access: 'write' }),
+  run: joinAll,
+})
+
+async function joinAll(context: LocalContext, { addresses }: Static<typeof JoinArgs>) {
+  const { joined, errors } = await present(context.service(gossipPool).pool).join(addresses)
+  for (const { address, error } of errors) {
+    context.log.warn('a join by command failed', { address, reason: textOf(error) })
+  }
+  return { joined, errors: errors.map(joinFailure) }
+}
 
 const forceLeave = defineLocalMethod({
   kind: 'local',
@@ -111,7 +125,7 @@ const changeKey = defineLocalMethod({
   },
 })
 
-export const membersMethods = { list, join, forceLeave, keys, changeKey }
+export const membersMethods = { list, join, joinAsWriter, forceLeave, keys, changeKey }
 
 /**
  * One text for a refused connection, a silent one, a foreign service and an unknown name: anyone may ask for a join, and must

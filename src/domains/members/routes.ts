@@ -31,12 +31,16 @@ import { shownForConsul, shownVersions } from './shown.ts'
 const keyringPaths = ['/v1/operator/gossip/keyring', '/v1/agent/keyring'] as const
 const changes = ['install', 'use', 'remove'] as const
 
-const join = (request: ApiRequest, texts: readonly string[]) => {
+const join = (
+  request: ApiRequest,
+  texts: readonly string[],
+  method: typeof membersMethods.join,
+) => {
   const addresses = texts.filter((address) => address !== '')
   if (addresses.length === 0) {
     throw new MusterError('invalid_argument', 'name whom to join: ?address=host:port')
   }
-  return request.call(membersMethods.join, { addresses })
+  return request.call(method, { addresses })
 }
 const forceLeave = async (request: ApiRequest, node: string): Promise<ApiReply> => {
   if (node === '') {
@@ -103,7 +107,11 @@ export const membersRoutes: readonly DescribedRoute[] = [
     anyRegion: true,
     body: 'none',
     handle: async (request) => {
-      const { joined, errors } = await join(request, request.search.all('address'))
+      const { joined, errors } = await join(
+        request,
+        request.search.all('address'),
+        membersMethods.join,
+      )
       const text = errors.join('; ')
       // Who joined somewhere has no error; what failed besides is a warning, which only newer tools read.
       if (joined === 0) return { json: { num_joined: 0, error: text } }
@@ -115,14 +123,18 @@ export const membersRoutes: readonly DescribedRoute[] = [
     method: 'PUT',
     path: '/v1/agent/join/:address',
     summary: "Join a member, by Consul's path",
-    permission: 'none',
+    permission: 'agent:write',
     params: { address: text('host:port') },
     reply: done,
     example: { url: '/v1/agent/join/10.0.0.2:4648' },
     anyRegion: true,
     body: 'none',
     handle: async (request) => {
-      const { joined, errors } = await join(request, [request.parameter('address')])
+      const { joined, errors } = await join(
+        request,
+        [request.parameter('address')],
+        membersMethods.joinAsWriter,
+      )
       // Its tools read no body: what went wrong has to be an error.
       if (joined === 0 && errors.length > 0) throw new MusterError('unavailable', errors.join('; '))
       return {}

@@ -21,9 +21,7 @@ import { serverOfOne } from '../server-of-one.ts'
 const open: Readonly<Record<string, string>> = {
   'PUT /v1/acl/bootstrap': 'there is no token yet',
   'PUT /v1/acl/bootstrap (consul)': 'there is no token yet',
-  'GET /v1/agent/join/:address (consul)': 'the specification requires none',
   'PUT /v1/agent/join': 'the specification requires none',
-  'PUT /v1/agent/join/:address': 'the specification requires none',
   'GET /v1/agent/health': 'load balancers ask it',
   'GET /v1/regions': 'it names what every certificate names',
   'GET /v1/status/leader': 'clients look for the leader',
