@@ -43,6 +43,17 @@ const shownParameters = new Map<string, RegExp>(
 /** Parameters of paths that are UUIDs. Whatever else stands there may be the secret that belongs to one. */
 const uuidParameters: ReadonlySet<string> = new Set([':accessor', ':uuid'])
 
+/** Below it each mount has the paths of its type. */
+const pathsOfMounts = '/v1/auth/*'
+
+/** The pattern of the route that served a request; null: none did, so its path is no one's. */
+export function servedBy(ended: {
+  readonly route: string | null
+  readonly status: number
+}): string | null {
+  return ended.route === pathsOfMounts && ended.status === 404 ? null : ended.route
+}
+
 /** `route`: the pattern; null: no route serves the path. `token`: what the request brought, which is shown nowhere. */
 export function shownTarget(url: string, route: string | null, token: string | null): string {
   const cut = url.indexOf('?')

@@ -86,6 +86,13 @@ export function tokenOf(headers: RequestHeaders): string | null {
   return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? null
 }
 
+/** Whether a header in which a token may come holds `text`. */
+export function bringsToken(headers: RequestHeaders, text: string): boolean {
+  const { authorization } = headers
+  if (typeof authorization === 'string' && authorization.includes(text)) return true
+  return tokenHeaders.some((name) => headers[name] === text)
+}
+
 /**
  * Whether the client takes gzip: named (or `*`) with a quality above 0. An `Accept-Encoding` that prefers identity
  * explicitly is obeyed.

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { tokenOf } from './headers.ts'
+import { bringsToken } from './headers.ts'
 
 export const requestIdHeader = 'X-Request-Id'
 
@@ -16,10 +16,11 @@ export class RequestIds {
   readonly #prefix = randomBytes(6).toString('hex')
   #next = 0
 
-  /** The client's own if it is sane and not its token by mistake, else a new one. */
-  of({ headers }: IncomingMessage): string {
+  /** The client's own if it is sane and not its token by mistake, else a new one. `originalUrl`: before it was written anew. */
+  of({ headers, originalUrl = '' }: IncomingMessage & { originalUrl?: string }): string {
     const given = headers['x-request-id']
-    if (typeof given === 'string' && sane.test(given) && given !== tokenOf(headers)) return given
+    const isGood = typeof given === 'string' && sane.test(given)
+    if (isGood && !bringsToken(headers, given) && !originalUrl.includes(given)) return given
     return `${this.#prefix}-${(this.#next += 1).toString(36)}`
   }
 }

@@ -4,14 +4,14 @@
  */
 import type { Logger } from '../lib/log.ts'
 import type { AuditedRequest } from './audit.ts'
-import { shownTarget } from './audit-target.ts'
+import { servedBy, shownTarget } from './audit-target.ts'
 
 /** Callers ask `log.listens('debug')` first: what a line needs is not free. */
 export function logRequest(log: Logger, request: AuditedRequest): void {
-  const { requestId, remote, method, url, route, token, accessor, status, durationMs } = request
+  const { requestId, remote, method, url, token, accessor, status, durationMs } = request
   log.debug('request complete', {
     method,
-    path: shownTarget(url, route, token),
+    path: shownTarget(url, servedBy(request), token),
     status,
     ms: Math.round(durationMs * 1_000) / 1_000,
     requestId,

@@ -3,7 +3,7 @@
  * there is the accessor, and a hash under a key of the cluster, by which lines of one token are found on all servers.
  */
 import type { AuditedRequest } from '../api/audit.ts'
-import { shownError, shownTarget } from '../api/audit-target.ts'
+import { servedBy, shownError, shownTarget } from '../api/audit-target.ts'
 import type { LoginAuditEvent } from '../domains/host.ts'
 
 /** What is recorded besides what the request brought. */
@@ -30,7 +30,7 @@ export function auditLine(server: string, entry: AuditEntry, shown: ShownToken):
     id: entry.requestId,
     remote: entry.remote,
     method: entry.method,
-    path: shownTarget(entry.url, route, token),
+    path: shownTarget(entry.url, servedBy(entry), token),
     route,
     call: entry.call,
     accessor: token === null ? 'anonymous' : (accessor ?? 'unknown'),

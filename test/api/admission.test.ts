@@ -165,6 +165,10 @@ t.test('every answer has a request id, and a sane one of the client is kept', as
   const secret = 'a-secret-token'
   const mistaken = await ask('/v1/row/a', { 'x-request-id': secret, 'x-service-token': secret })
   t.not(mistaken.id, secret, 'a token is no request id')
+  const other = { 'x-request-id': secret, 'x-service-token': 'good', 'x-consul-token': secret }
+  t.not((await ask('/v1/row/a', other)).id, secret, 'nor is a second one')
+  const asked = await ask(`/v1/row/a?token=${secret}`, { 'x-request-id': secret })
+  t.not(asked.id, secret, 'nor one of the query')
 })
 
 t.test('one connection too many is told so and runs nothing', async (t) => {

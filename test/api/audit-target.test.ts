@@ -1,6 +1,6 @@
 /** What is shown of a request's path, query and error, with secrets planted wherever a client may put one. */
 import t from 'tap'
-import { shownError, shownTarget, targetLengthMax } from '../../src/api/audit-target.ts'
+import { servedBy, shownError, shownTarget, targetLengthMax } from '../../src/api/audit-target.ts'
 
 const token = 'T0ken-of-the_caller.9f8e7d6c5b4a'
 const uuid = '7a4b1c2d-0000-4000-8000-00000000abcd'
@@ -78,4 +78,16 @@ t.test('an error is shown without what it repeats of the request', async (t) => 
 
 t.test('a token too short to be a secret hides nothing', async (t) => {
   t.equal(shownTarget('/v1/kv/a', '/v1/kv/*', 'a'), '/v1/kv/a')
+})
+
+t.test("a path below the mounts that none of them has is no one's", async (t) => {
+  const other = 'an-0ther_tokens.secret-0123456789abcdef'
+  for (const path of ['token/renew', 'token/lookup', '/token/revoke', 'tok%65n/revoke-orphan']) {
+    const route = servedBy({ route: '/v1/auth/*', status: 404 })
+    t.notMatch(shownTarget(`/v1/auth/${path}/${other}`, route, token), other)
+  }
+  const route = servedBy({ route: '/v1/auth/*', status: 400 })
+  const login = '/v1/auth/ldap/login/somebody-with-quite-a-long-name'
+  t.equal(shownTarget(login, route, token), login)
+  t.equal(servedBy({ route: '/v1/kv/*', status: 404 }), '/v1/kv/*')
 })
