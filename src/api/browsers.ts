@@ -111,6 +111,9 @@ export class Browsers {
   #checkHost(request: IncomingMessage, target: string): void {
     const { host } = request.headers
     // No browser leaves it out; programs that speak HTTP/1.0 may.
+    if (host === undefined && request.httpVersion === '1.1') {
+      throw new HttpRefusal(400, 'a request of HTTP/1.1 must have a Host header')
+    }
     if (host !== undefined && host !== '' && !this.#hosts.has(host)) throw foreignHost(host)
     if (!target.startsWith('/')) {
       const named = /^https?:\/\/([^/?#]*)/i.exec(target)?.[1]

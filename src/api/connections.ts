@@ -30,8 +30,10 @@ type Connection = {
   behind: Place[] | null
   /** Who sends them, found once for each connection. */
   readonly client: string
-  /** Too many of this client: no request is served. */
-  readonly surplus: boolean
+  /** No request is served any more: there are too many connections of this client, or what came next on this one was lost. */
+  surplus: boolean
+  /** The next request is the last one. */
+  endsAfterNext: boolean
   /** The last answer while it is not out. */
   last: ServerResponse | null
 }
@@ -98,12 +100,27 @@ export class Connections {
     return (this.#connections.get(socket)?.last ?? null) === null
   }
 
-  /** Null: this connection has too much under way. Otherwise `leave` follows. */
+  /**
+   * The request that comes now asks for another protocol and goes on as HTTP. Node's parser drops the bytes that came behind its head
+   * in the same packet, so that the middle of a body could be taken for a request.
+   */
+  endAfterNext(socket: object): void {
+    const connection = this.#connections.get(socket)
+    if (connection !== undefined) connection.endsAfterNext = true
+  }
+
+  /** Whether the request that is served is the last one. */
+  isEnding(socket: object): boolean {
+    return this.#connections.get(socket)?.surplus === true
+  }
+
+  /** Null: this connection has too much under way, or is over. Otherwise `leave` follows. */
   enter(socket: object): Place | null {
     const connection = this.#connections.get(socket) ?? null
     const place: Place = { connection, call: null }
     if (connection === null) return place
     if (connection.surplus) return null
+    connection.surplus = connection.endsAfterNext
     if (connection.first === null) {
       connection.first = place
       return place
@@ -167,20 +184,36 @@ export class Connections {
     end(socket, '429 Too Many Requests', text, 'Retry-After: 1\r\n')
   }
 
-  /** An answer now would be taken for the one that an earlier request still waits for: then the connection just ends. */
+  /**
+   * Where the body of the only request under way is broken, that one is answered. Else an answer now would be taken for the one that an
+   * earlier request still waits for: then the connection just ends.
+   */
   #refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
-    const busy = (this.#connections.get(socket)?.first ?? null) !== null
-    if (error.code === 'ECONNRESET' || !socket.writable || busy) {
+    const connection = this.#connections.get(socket)
+    const isBusy = (connection?.first ?? null) !== null
+    const isAlone = (connection?.behind?.length ?? 0) === 0
+    const last = connection?.last ?? null
+    if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy()
-      return
+    } else if (!isBusy) {
+      const [status, text] = refusalOf(error.code)
+      end(socket, status, text)
+    } else if (isAlone && last !== null && !last.req.complete && !last.headersSent) {
+      const type = 'text/plain; charset=utf-8'
+      const length = String(brokenBody.length)
+      const lines = ['Connection', 'close', 'Content-Type', type, 'Content-Length', length]
+      // Its handler may wait for the rest of the body.
+      last.writeHead(400, lines).end(brokenBody, () => last.req.destroy())
+    } else {
+      socket.destroy()
     }
-    const [status, text] = refusalOf(error.code)
-    end(socket, status, text)
   }
 }
 
+const brokenBody = 'the body of the request is not framed as HTTP/1.1 wants it'
+
 function connectionOf(client: string): Connection {
-  return { first: null, behind: null, client, surplus: false, last: null }
+  return { first: null, behind: null, client, surplus: false, endsAfterNext: false, last: null }
 }
 
 function end(socket: Duplex, status: string, text: string, headers = ''): void {

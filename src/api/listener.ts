@@ -50,6 +50,8 @@ export function makeListener(
     optimizeEmptyRequests: true,
     IncomingMessage: IncomingRequest,
     shouldUpgradeCallback: upgrades,
+    // Node would refuse it without a word; `Browsers` does.
+    requireHostHeader: false,
   }
   const secure = { ...options, ...certificate?.options, handshakeTimeout: headMs }
   const server =

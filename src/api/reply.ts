@@ -89,7 +89,9 @@ async function sendStreamed(
   stream: NonNullable<ApiReply['stream']>,
 ): Promise<void> {
   const { response } = exchange
-  headOf(rules, exchange, reply, reply.type ?? 'application/octet-stream').prepare(response)
+  // What is passed on has the type that it came with, or none.
+  const type = reply.type ?? (reply.lines === undefined ? 'application/octet-stream' : null)
+  headOf(rules, exchange, reply, type).prepare(response)
   if (exchange.request.method === 'HEAD') {
     await endUnread(stream)
     response.end()

@@ -190,7 +190,11 @@ export class HttpServer {
       this.app.routing(request, response)
     }
     const server = makeListener(certificate, this.#limits, {
-      upgrades: (request) => this.#upgrades(request),
+      upgrades: (request) => {
+        const isTaken = this.#upgrades(request)
+        if (!isTaken) this.#connections.endAfterNext(request.socket)
+        return isTaken
+      },
       onRequest,
       onUpgrade: (request, socket, head) => {
         onRequest(request, this.#websockets.prepare(request, socket, head))
@@ -421,7 +425,8 @@ export class HttpServer {
   #closeIfLast(exchange: Exchange): boolean {
     const { request, response } = exchange
     const unread = !request.complete && !request.readableEnded && announcesBody(request)
-    if (unread || this.#stopping) response.setHeader('Connection', 'close')
+    const isLast = unread || this.#stopping || this.#connections.isEnding(request.socket)
+    if (isLast) response.setHeader('Connection', 'close')
     return unread
   }
 }

@@ -253,7 +253,7 @@ t.test(
   },
 )
 
-t.test('several hosts are 400, none is for HTTP/1.0', async (t) => {
+t.test('several hosts are 400, and none is but for HTTP/1.0', async (t) => {
   const { port } = await serve(t)
   const talk = (head: string): Promise<string> => {
     const socket = connect(port, '127.0.0.1')
@@ -265,6 +265,10 @@ t.test('several hosts are 400, none is for HTTP/1.0', async (t) => {
       'GET /v1/open HTTP/1.1\r\nConnection: close\r\nHost: localhost\r\nhost: evil.example',
     ),
     /^HTTP\/1\.1 400 [^]*more than one Host header$/,
+  )
+  t.match(
+    await talk('GET /v1/open HTTP/1.1\r\nConnection: close'),
+    /^HTTP\/1\.1 400 [^]*X-Request-Id: [^]*must have a Host header$/,
   )
   t.match(await talk('GET /v1/open HTTP/1.0'), /^HTTP\/1\.1 200 /)
   t.match(

@@ -105,3 +105,41 @@ t.test('what waited for a client that went away is not done', async (t) => {
   t.same(bodies, ['one'])
   await http.stop()
 })
+
+t.test(
+  'a request that asks for another protocol in vain is the last of its connection',
+  async (t) => {
+    const { http, port, bodies, open } = await slowWriter()
+    open()
+    const upgrade = `GET /v1/slow HTTP/1.1\r\n${host}Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n`
+    const hidden = put('/v1/slow', 'smuggled')
+    const carrier = put('/v1/slow', hidden)
+    const head = carrier.slice(0, carrier.length - hidden.length)
+    for (const first of [upgrade, upgrade.replace('h2c', 'websocket')]) {
+      const socket = connect(port, '127.0.0.1')
+      // Node would drop the second head, and read the body for which it speaks as a request.
+      socket.write(first + head)
+      socket.write(hidden)
+      const answer = await everything(socket)
+      t.match(answer, /^HTTP\/1\.1 200 OK\r\nConnection: close\r\n[^]*\r\n\r\nseen 0$/)
+    }
+    t.same(bodies, [])
+    await http.stop()
+  },
+)
+
+t.test('a request whose body is not framed as it should be is told so', async (t) => {
+  const { http, port, bodies } = await slowWriter()
+  const chunked = `PUT /v1/slow HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\n`
+  for (const line of ['zz', '0x2', '-2', 'f'.repeat(18)]) {
+    const socket = connect(port, '127.0.0.1')
+    socket.write(`${chunked}${line}\r\nab\r\n0\r\n\r\n`)
+    t.match(
+      await everything(socket),
+      /^HTTP\/1\.1 400 Bad Request\r\n[^]*\r\n\r\nthe body .*framed/,
+    )
+  }
+  t.same(bodies, [])
+  t.equal(http.underWayCount, 0)
+  await http.stop()
+})
