@@ -36,7 +36,7 @@ export type ScheduledSnapshotsOptions = {
 export type ScheduledSnapshotStats = {
   readonly saved: number
   readonly failed: number
-  /** Of the newest file; null: there is none. */
+  /** Of the newest file that is not of the future; null: there is none. */
   readonly newest: { readonly createdMs: number; readonly bytes: number } | null
 }
 
@@ -99,12 +99,10 @@ export class ScheduledSnapshots {
     try {
       await makeFolder(folder, 0o700)
       const newest = (await this.#kept()).at(-1)
-      if (newest !== undefined) await this.#note(newest)
+      await this.#note(newest)
       const nowMs = clock.wallMs()
       const dueMs = Math.floor(nowMs / everyMs) * everyMs
-      // A file of the future was made before the clock was set back: it counts for nothing.
-      const isDue = newest === undefined || newest.createdMs < dueMs || newest.createdMs > nowMs
-      if (isDue) await this.#save()
+      if (newest === undefined || newest.createdMs < dueMs) await this.#save()
       return Math.min(dueMs + everyMs - nowMs, lookMs)
     } catch (error) {
       if (this.#stopping.signal.aborted) return 0
@@ -166,22 +164,33 @@ export class ScheduledSnapshots {
     }
   }
 
-  /** Oldest first. Other files in the folder, and other servers', are left alone. */
+  /**
+   * Oldest first. Other files in the folder, and other servers', are left alone, and so is a file of the future, made
+   * before the clock was set back: it counts for nothing until its time has come.
+   */
   async #kept(): Promise<Kept[]> {
-    const names = await readdir(this.#options.schedule.folder)
+    const { schedule, clock } = this.#options
+    const names = await readdir(schedule.folder)
+    const nowMs = clock.wallMs()
     return names
       .flatMap((name) => {
         const createdMs = name.startsWith(this.#prefix)
           ? createdMsOf(name.slice(this.#prefix.length))
           : undefined
-        return createdMs === undefined ? [] : [{ name, createdMs }]
+        return createdMs === undefined || createdMs > nowMs ? [] : [{ name, createdMs }]
       })
       .sort((a, b) => a.createdMs - b.createdMs)
   }
 
-  async #note({ name, createdMs }: Kept): Promise<void> {
-    const { size } = await stat(join(this.#options.schedule.folder, name))
-    this.#stats = { ...this.#stats, newest: { createdMs, bytes: size } }
+  async #note(kept: Kept | undefined): Promise<void> {
+    const newest =
+      kept === undefined
+        ? null
+        : {
+            createdMs: kept.createdMs,
+            bytes: (await stat(join(this.#options.schedule.folder, kept.name))).size,
+          }
+    this.#stats = { ...this.#stats, newest }
   }
 }
 

@@ -224,11 +224,40 @@ void t.test('a stop gives up the save that is under way', async (t) => {
   t.same(errors, [], 'nobody is told of a failure')
 })
 
-void t.test('a clock that was set back saves again', async (t) => {
-  const { folder, start, saved, files } = scheduled(t)
+void t.test('a file of the future counts for nothing until its time has come', async (t) => {
+  const { folder, start, pass, saved, files, snapshots, errors } = scheduled(t, { retain: 2 })
+  const future = 'muster-s1-20261122T160500Z-77.snap'
   await mkdir(folder)
-  await writeFile(join(folder, 'muster-s1-20300101T000000Z-77.snap'), '')
+  await writeFile(join(folder, future), '')
   start()
   await saved(1)
-  t.equal((await files()).length, 2)
+  t.same(await files(), ['muster-s1-20261122T133000Z-1.snap', future])
+  // A look each minute: none is due before the hour.
+  for (let minute = 1; minute < 30; minute += 1) {
+    await pass(retryMs)
+    await saved(1)
+  }
+  await pass(retryMs)
+  await saved(2)
+  t.equal(snapshots.stats.newest?.createdMs, Date.UTC(2026, 10, 22, 14))
+  await pass(hourMs)
+  await saved(3)
+  t.same(
+    await files(),
+    ['muster-s1-20261122T140000Z-2.snap', 'muster-s1-20261122T150000Z-3.snap', future],
+    'it takes the place of none that are kept',
+  )
+  await pass(hourMs)
+  await saved(4)
+  await pass(hourMs)
+  await saved(5)
+  t.same(
+    await files(),
+    ['muster-s1-20261122T160500Z-77.snap', 'muster-s1-20261122T170000Z-5.snap'],
+    'from then on it is one of them',
+  )
+  await pass(hourMs)
+  await saved(6)
+  t.notMatch(await files(), [future], 'and goes as the others do')
+  t.same(errors, [])
 })
