@@ -7,27 +7,23 @@ import { isSea } from 'node:sea'
 import manifest from '../package.json' with { type: 'json' }
 import type { AgentArguments } from './process/agent.ts'
 import { runCommand } from './cli/cli.ts'
-import type { Terminal } from './cli/verb.ts'
+import { exits, type Terminal } from './cli/verb.ts'
 import { makeVerbs } from './cli/verbs.ts'
 import { systemClock } from './lib/clock.ts'
+import { textOf } from './lib/errors.ts'
 import { systemRandom } from './lib/random.ts'
 import { prepareStackTraces } from './lib/stack-trace.ts'
+import { StandardOutput } from './process/standard-output.ts'
 
-let outIsGone = false
-
-// A reader that went away (`muster help | head`) must not end a server.
-const stdout = once(() =>
-  process.stdout.on('error', () => {
-    outIsGone = true
-  }),
-)
+const stdout = new StandardOutput(() => process.stdout)
+// Whoever read it may go away.
 const stderr = once(() => process.stderr.on('error', () => {}))
 
 const terminal: Terminal = {
-  out: (text) => void stdout().write(text),
+  out: (text) => stdout.write(text),
   err: (text) => void stderr().write(text),
-  flushed: () => new Promise((resolve) => stdout().write('', () => resolve())),
-  outIsGone: () => outIsGone,
+  flushed: () => stdout.flushed(),
+  outIsGone: () => stdout.error !== null,
   // Asked for when they matter: Node.js makes each of the streams at its first use, in some milliseconds.
   get outIsTerminal() {
     return process.stdout.isTTY
@@ -71,8 +67,18 @@ const verbs = makeVerbs({
 
 // No await outside of functions: a bundle is CommonJS.
 void runCommand(process.argv.slice(2), verbs, terminal).then((code) => {
-  if (code !== null) process.exit(code)
+  if (code !== null) void afterOutput(code).then((status) => process.exit(status))
 })
+
+/** Waits until all output is written. A command whose results were not taken has failed, whatever it says itself. */
+async function afterOutput(code: number): Promise<number> {
+  await stdout.flushed()
+  const { error } = stdout
+  // Who reads no further has all that was wanted.
+  if (error === null || error.code === 'EPIPE') return code
+  terminal.err(`muster: standard output: ${textOf(error)}\n`)
+  return code === exits.ok ? exits.failed : code
+}
 
 async function runAgentHere(args: AgentArguments): Promise<void> {
   const { runAgent } = await import('./process/agent.ts')
