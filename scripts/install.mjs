@@ -8,7 +8,7 @@ import { existsSync, readdirSync, readFileSync, realpathSync, rmSync } from 'nod
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const NODE_MAJOR_MIN = 20
+export const NODE_MAJOR_MIN = 20
 
 /**
  * Why `npm ci` must run in the folder `root`, or null when nothing is to be done.

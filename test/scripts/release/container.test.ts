@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { NODE_MAJOR_MIN } from '../../../scripts/install.mjs'
 import { root } from '../../../scripts/release/project.ts'
 
 type Instruction = { readonly word: string; readonly text: string }
@@ -25,7 +26,8 @@ t.test('one stage builds the executable, the other runs it as a user', async (t)
   t.same(more, [], 'two stages')
   const all = (stage: readonly Instruction[], word: string) =>
     stage.filter((instruction) => instruction.word === word).map(({ text }) => text)
-  t.match(all(build, 'FROM'), [/ AS build$/])
+  const [, major] = /^node:(\d+)-bookworm-slim AS build$/.exec(all(build, 'FROM').join()) ?? []
+  t.ok(Number(major) >= NODE_MAJOR_MIN, 'its Node.js can install the project')
   t.match(all(build, 'RUN').join('\n'), /npm run release -- --form executable /)
   t.same(all(image, 'FROM'), ['debian:bookworm-slim'], 'without the tools of the build')
   const copied = all(image, 'COPY')
