@@ -26,7 +26,8 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: 'MusterQuorumLost',
-    expr: `sum by (job) (up{${servers}}) <= max by (job) (muster_raft_voters{${servers}}) / 2`,
+    // With no server left, nobody says how many voters there are.
+    expr: `sum by (job) (up{${servers}}) <= max by (job) (muster_raft_voters{${servers}}) / 2 or sum by (job) (up{${servers}}) == 0`,
     for: '30s',
     severity: 'critical',
     summary: 'No majority of the voters runs',
@@ -112,7 +113,7 @@ export const alerts: readonly Alert[] = [
     severity: 'warning',
     summary: 'Members of the pool do not answer',
     description:
-      '{{ $value }} members are failed. `muster members` names them; `muster server force-leave` gives up what never comes back.',
+      '{{ $value }} members are failed. `muster server members` names them; `muster server force-leave` gives up what never comes back.',
   },
   {
     name: 'MusterGossipUnwell',

@@ -7,6 +7,8 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { alerts, alertsYaml } from '../../scripts/monitoring/alerts.ts'
 import { boardJson, boardQueries } from '../../scripts/monitoring/board.ts'
+import { findVerb } from '../../src/cli/find-verb.ts'
+import { makeVerbs } from '../../src/cli/verbs.ts'
 
 const run = promisify(execFile)
 const folder = fileURLToPath(new URL('../../monitoring', import.meta.url))
@@ -24,6 +26,21 @@ for (const [name, made] of [
 
 void t.test('names of alerts are their own', async (t) => {
   t.equal(new Set(alerts.map(({ name }) => name)).size, alerts.length)
+})
+
+void t.test('commands that alerts tell people to use are there', async (t) => {
+  const verbs = makeVerbs({
+    version: '1.2.3',
+    runAgent: () => Promise.reject(new Error('no agent was expected')),
+    openRecovery: () => Promise.reject(new Error('no recovery was expected')),
+  })
+  const commands = alerts.flatMap(({ summary, description }) => [
+    ...`${summary} ${description}`.matchAll(/`muster ([^`]+)`/g),
+  ])
+  t.ok(commands.length > 0)
+  for (const [command, words = ''] of commands) {
+    t.match(findVerb(words.split(' '), verbs), { type: 'verb' }, command)
+  }
 })
 
 void t.test('Prometheus reads the rules and the queries of the board', async (t) => {
@@ -81,6 +98,23 @@ void t.test('alerts come when they should, and not before', async (t) => {
           series('muster_raft_voters', 1, '3x60'),
         ],
         promql_expr_test: [firing('MusterQuorumLost', '2m', 1)],
+      },
+      {
+        interval: '15s',
+        input_series: [
+          series('up', 1, '1x20 0x40'),
+          series('up', 2, '1x20 0x40'),
+          series('up', 3, '1x20 0x40'),
+          // What a target that is down exported is stale at once.
+          series('muster_raft_voters', 1, '3x20 stale'),
+          series('muster_raft_voters', 2, '3x20 stale'),
+          series('muster_raft_voters', 3, '3x20 stale'),
+        ],
+        promql_expr_test: [
+          firing('MusterQuorumLost', '5m', 0),
+          firing('MusterQuorumLost', '7m', 1),
+          firing('MusterQuorumLost', '14m', 1),
+        ],
       },
     ],
   }
