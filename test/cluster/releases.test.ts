@@ -1,5 +1,5 @@
 /** The release forms, from an empty folder: what `npm run release` makes is installed, started, used and ended. */
-import { access, chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { access, chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import manifest from '../../package.json' with { type: 'json' }
@@ -100,6 +100,14 @@ t.test('the Debian package installs, runs as its user and is purged', async (t) 
   t.equal((await runIn('/', ['/usr/bin/muster', 'version'])).out, `muster ${version}\n`)
   const page = await runIn('/', ['zcat', '/usr/share/man/man1/muster.1.gz'])
   t.match(page.out, /\.SS "muster operator raft list-peers"\n/)
+  await rm('/etc/muster.d/muster.hcl')
+  const upgraded = await runIn(home, ['dpkg', '-i', join(made, file)])
+  t.equal(upgraded.code, 0, upgraded.err)
+  await t.rejects(
+    access('/etc/muster.d/muster.hcl'),
+    { code: 'ENOENT' },
+    'what was removed stays so',
+  )
   if (await isHere('systemd-analyze')) {
     const unit = await runIn('/', ['systemd-analyze', 'verify', 'muster.service'])
     t.notMatch(unit.err, /muster\.service/, 'systemd knows every line of the unit')
