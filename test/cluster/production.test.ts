@@ -3,10 +3,13 @@
  * with a folder each; `ssh`, `scp` and `systemctl` are small programs that act on these.
  */
 import { execFile, spawn } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, readFile, readdir, symlink, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
@@ -33,6 +36,7 @@ const programs = {
       find "$target" -name '*.hcl' -exec sed -i "s,\\"/\\(etc\\|var\\)/,\\"$MACHINES/\${host%%:*}/\\1/,g" {} +;;
     esac`,
   systemctl: `folder=$MACHINES/$HOST
+    [ "$1" = reload ] && exec kill -HUP "$(cat "$folder/pid")"
     [ "$1" = restart ] && { kill "$(cat "$folder/pid")"; while kill -0 "$(cat "$folder/pid")" 2>/dev/null; do sleep 0.05; done; }
     muster agent -config "$folder/etc/muster.d" >> "$folder/log" 2>&1 </dev/null &
     echo $! > "$folder/pid"; echo $! >> "$MACHINES/pids"`,
@@ -83,7 +87,31 @@ void t.test('the page on a production cluster works as it is written', async (t)
   t.equal(await found('find', [config, '-mindepth', '1', '-perm', '/077']), '', 'files are 0600')
   const management = (await readFile(join(operator, 'management.token'), 'utf8')).trim()
   t.equal(await found('grep', ['-rlF', management, machines]), '', 'the first token is nowhere')
+  for (const [at, name] of [
+    [1, 'server-1'],
+    [2, 'server-2'],
+    [3, 'server-3'],
+    [7, 'client'],
+  ] as const) {
+    const renewed = await readFile(join(operator, 'muster-tls', name, 'cert.pem'))
+    const { fingerprint256 } = new X509Certificate(renewed)
+    await eventually(`${name} shows its renewed certificate`, async () =>
+      (await shownBy(`${network}${at}`)) === fingerprint256 ? true : undefined,
+    )
+  }
 })
+
+/** The fingerprint of the certificate that an agent shows. */
+async function shownBy(host: string): Promise<string> {
+  // Which authority made it does not matter here.
+  const socket = connectTls({ host, port: 4646, rejectUnauthorized: false })
+  try {
+    await once(socket, 'secureConnect')
+    return socket.getPeerCertificate().fingerprint256
+  } finally {
+    socket.destroy()
+  }
+}
 
 /** What a program prints that fails where it finds nothing. */
 async function found(program: string, args: readonly string[]): Promise<string> {
