@@ -33,6 +33,9 @@ let stopRequestedMs: number | null = null
 /** Whether the cluster was up once: before that, one server's end is the start's failure. */
 let ready = false
 
+// A full disk or a reader that went away must not end this process: the agents would be left running.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+
 try {
   await main(parseStartOptions(process.argv.slice(2), cwd))
 } catch (error) {
