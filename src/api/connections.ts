@@ -30,10 +30,8 @@ type Connection = {
   behind: Place[] | null
   /** Who sends them, found once for each connection. */
   readonly client: string
-  /** No request is served any more: there are too many connections of this client, or what came next on this one was lost. */
+  /** No request is served any more: there are too many connections of this client, or bytes of this one were lost. */
   surplus: boolean
-  /** The next request is the last one. */
-  endsAfterNext: boolean
   /** The last answer while it is not out. */
   last: ServerResponse | null
 }
@@ -66,7 +64,7 @@ export class Connections {
     server.on('secureConnection', (socket: Socket) => {
       const client = clientOf(addressOf(socket.remoteAddress))
       this.#connections.set(socket, connectionOf(client))
-      this.lists.watch(socket)
+      this.lists.watch(socket, () => this.#lost(socket))
     })
     // Node answers these without a word to anybody else.
     server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
@@ -100,27 +98,12 @@ export class Connections {
     return (this.#connections.get(socket)?.last ?? null) === null
   }
 
-  /**
-   * The request that comes now asks for another protocol and goes on as HTTP. Node's parser drops the bytes that came behind its head
-   * in the same packet, so that the middle of a body could be taken for a request.
-   */
-  endAfterNext(socket: object): void {
-    const connection = this.#connections.get(socket)
-    if (connection !== undefined) connection.endsAfterNext = true
-  }
-
-  /** Whether the request that is served is the last one. */
-  isEnding(socket: object): boolean {
-    return this.#connections.get(socket)?.surplus === true
-  }
-
   /** Null: this connection has too much under way, or is over. Otherwise `leave` follows. */
   enter(socket: object): Place | null {
     const connection = this.#connections.get(socket) ?? null
     const place: Place = { connection, call: null }
     if (connection === null) return place
     if (connection.surplus) return null
-    connection.surplus = connection.endsAfterNext
     if (connection.first === null) {
       connection.first = place
       return place
@@ -162,13 +145,23 @@ export class Connections {
     }
     this.#countByClient.set(client, count)
     this.#connections.set(socket, connectionOf(client))
-    if (plain) this.lists.watch(socket)
+    if (plain) this.lists.watch(socket, () => this.#lost(socket))
     // Not `once`, whose wrapper each of many thousand connections would keep: it comes once.
     socket.on('close', () => {
       const left = (this.#countByClient.get(client) ?? 1) - 1
       if (left === 0) this.#countByClient.delete(client)
       else this.#countByClient.set(client, left)
     })
+  }
+
+  /** The requests that came before are answered, and those that seem to come after are not. */
+  #lost(socket: Socket): void {
+    const connection = this.#connections.get(socket)
+    if (connection === undefined) return
+    connection.surplus = true
+    const { last } = connection
+    if (last === null) socket.end()
+    else last.once('close', () => socket.end())
   }
 
   #refuseOneMore(socket: Socket, client: string, plain: boolean): void {
@@ -213,7 +206,7 @@ export class Connections {
 const brokenBody = 'the body of the request is not framed as HTTP/1.1 wants it'
 
 function connectionOf(client: string): Connection {
-  return { first: null, behind: null, client, surplus: false, endsAfterNext: false, last: null }
+  return { first: null, behind: null, client, surplus: false, last: null }
 }
 
 function end(socket: Duplex, status: string, text: string, headers = ''): void {

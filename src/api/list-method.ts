@@ -4,6 +4,9 @@
  * a request from a LINK that a client sent. The parser alone decides where a request begins, so these letters in a body
  * mean nothing.
  *
+ * It is also seen here that bytes were lost: where a request asks for another protocol and goes on as HTTP, Node's parser drops what
+ * came behind it in the same packet, so that the middle of a body could be taken for a request.
+ *
  * Node has no public way to restart a parser after an error. The parts of it that are used here are looked for once per
  * connection: a Node without them rejects LIST as before.
  */
@@ -37,6 +40,9 @@ type WatchedParser = Parser & {
   isHead: boolean
   /** The last bytes before this packet if a head was incomplete there. */
   head: Buffer | null
+  /** The request that is read asks for another protocol in vain. */
+  isInVain: boolean
+  readonly onLost: () => void
 }
 
 type ListConnection = {
@@ -57,15 +63,24 @@ const noBytes = Buffer.alloc(0)
 export class ListMethod {
   readonly #connections = new WeakMap<object, ListConnection>()
 
-  /** A new connection, once Node's parser reads it. */
-  watch(socket: object): void {
+  /** A new connection, once Node's parser reads it. `onLost`: no request that comes after these is one. */
+  watch(socket: object, onLost: () => void): void {
     const parser = parserOf(socket)
     if (parser === null) return
     const nodeExecuted: unknown = Reflect.get(parser, onExecute)
     if (typeof nodeExecuted !== 'function') return
-    Object.assign(parser, { nodeExecuted, isHead: false, head: null })
+    Object.assign(parser, { nodeExecuted, isHead: false, head: null, isInVain: false, onLost })
     Reflect.set(parser, onMessageBegin, begin)
     Reflect.set(parser, onExecute, executed)
+  }
+
+  /** The request whose head just came asks for another protocol, and goes on as HTTP. */
+  asksInVain(socket: object): void {
+    const parser = parserOf(socket)
+    if (parser === null || !isWatched(parser)) return
+    parser.isInVain = true
+    // What is fed is not executed by Node.
+    if (this.#connections.get(socket)?.isFeeding === true) parser.onLost()
   }
 
   /** Whether the LINK that came is a LIST: true once for each. */
@@ -157,6 +172,7 @@ function begin(this: WatchedParser): void {
   this.isHead = true
   this.head = null
   this.incoming = null
+  this.isInVain = false
 }
 
 function executed(this: WatchedParser, result: unknown): void {
@@ -164,7 +180,10 @@ function executed(this: WatchedParser, result: unknown): void {
     if (this.incoming === null) noteHead(this, this.getCurrentBuffer())
     else this.isHead = false
   }
+  const wasLost =
+    this.isInVain && typeof result === 'number' && result < this.getCurrentBuffer().length
   this.nodeExecuted(result)
+  if (wasLost) this.onLost()
 }
 
 function noteHead(parser: WatchedParser, packet: Buffer): void {

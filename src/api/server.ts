@@ -192,7 +192,7 @@ export class HttpServer {
     const server = makeListener(certificate, this.#limits, {
       upgrades: (request) => {
         const isTaken = this.#upgrades(request)
-        if (!isTaken) this.#connections.endAfterNext(request.socket)
+        if (!isTaken) this.#connections.lists.asksInVain(request.socket)
         return isTaken
       },
       onRequest,
@@ -425,8 +425,7 @@ export class HttpServer {
   #closeIfLast(exchange: Exchange): boolean {
     const { request, response } = exchange
     const unread = !request.complete && !request.readableEnded && announcesBody(request)
-    const isLast = unread || this.#stopping || this.#connections.isEnding(request.socket)
-    if (isLast) response.setHeader('Connection', 'close')
+    if (unread || this.#stopping) response.setHeader('Connection', 'close')
     return unread
   }
 }
