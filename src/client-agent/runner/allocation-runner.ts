@@ -42,6 +42,7 @@ import {
   restartAsked,
   restartOfAllAsked,
   signaling,
+  type EventSeed,
 } from './task-events.ts'
 import { TaskProcesses } from './task-processes.ts'
 import type { TaskInput } from './task.ts'
@@ -136,6 +137,7 @@ export class AllocationRunner {
       onUnhealthy: (tasks, because) => {
         for (const task of tasks) this.#take(inputOf(task, { type: 'unhealthy', because }))
       },
+      onRefused: (tasks, event) => this.#tell(tasks, event),
       variablesOf: (name) => {
         const setup = this.#setupOf(name)
         return setup === null ? new Map() : environmentOfTask(setup).variables
@@ -202,8 +204,10 @@ export class AllocationRunner {
     this.#assigned = isSame ? assigned : { ...assigned, group: this.#assigned.group }
     if (skips) this.#plan = this.#planOf()
     if (assigned.isUnknown === true && !this.isOver) {
-      const told = { type: 'told', event: reconnected } as const
-      for (const { name } of this.#plan) this.#take(inputOf(name, told))
+      this.#tell(
+        this.#plan.map(({ name }) => name),
+        reconnected,
+      )
     }
     if (assigned.desiredStatus === 'run') this.#changed()
     else if (skips) this.#take({ type: 'stop' })
@@ -250,7 +254,7 @@ export class AllocationRunner {
     const named = signalNamed(signal)
     for (const name of this.#running(task)) {
       this.#processes.running(name)?.signal(named)
-      this.#take(inputOf(name, { type: 'told', event: signaling(named) }))
+      this.#tell([name], signaling(named))
     }
   }
 
@@ -308,6 +312,10 @@ export class AllocationRunner {
     this.#services.release()
     this.#processes.release()
     await this.#save()
+  }
+
+  #tell(tasks: readonly string[], event: EventSeed): void {
+    for (const task of tasks) this.#take(inputOf(task, { type: 'told', event }))
   }
 
   #take(given: AllocationInput): void {

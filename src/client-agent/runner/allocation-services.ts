@@ -7,7 +7,6 @@ import type { CheckStatus } from '../../domains/catalog/model.ts'
 import type { ProbeResult } from '../../domains/local-services/probes/probe-result.ts'
 import type { TaskChecks } from '../../domains/local-services/task-checks.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
 import type { RunningCommand } from '../drivers/exec-process.ts'
 import type { CheckHolders } from './check-holders.ts'
@@ -15,8 +14,14 @@ import { afterLook, type UnhealthyLooks } from './check-restart.ts'
 import type { Variables } from './environment.ts'
 import type { Registrations } from './registrations.ts'
 import { ScriptCheck } from './script-check.ts'
-import { checkUnhealthy, type EventSeed } from './task-events.ts'
-import { taskServices, type TaskCheck, type TaskService } from './task-services.ts'
+import { checkUnhealthy, serviceRefused, type EventSeed } from './task-events.ts'
+import {
+  taskServices,
+  type OfferedServices,
+  type RefusedService,
+  type TaskCheck,
+  type TaskService,
+} from './task-services.ts'
 
 export type AllocationServicesOptions = {
   readonly registrations: Registrations
@@ -33,11 +38,15 @@ export type AllocationServicesOptions = {
   readonly run: (task: string, words: readonly string[]) => Promise<RunningCommand>
   /** A check says that they do not work. */
   readonly onUnhealthy: (tasks: readonly string[], because: EventSeed) => void
+  /** A service of theirs is left out. */
+  readonly onRefused: (tasks: readonly string[], event: EventSeed) => void
 }
 
 export class AllocationServices implements TaskChecks {
   readonly #options: AllocationServicesOptions
   #services: readonly TaskService[] = []
+  /** What was told of those that cannot be registered now, as JSON. */
+  #refused: ReadonlySet<string> = new Set()
   /** By their ids. */
   #checks: ReadonlyMap<string, TaskCheck> = new Map()
   readonly #unhealthy = new Map<string, UnhealthyLooks>()
@@ -51,9 +60,11 @@ export class AllocationServices implements TaskChecks {
   /** A task may have come up, or go. */
   refresh(): void {
     const { registrations, assigned } = this.#options
-    this.#services = this.#offered()
-    this.#hold(this.#services.flatMap(({ checks }) => checks))
-    registrations.keep(assigned().id, this.#services)
+    const { services, refused } = this.#offered()
+    this.#services = services
+    this.#hold(services.flatMap(({ checks }) => checks))
+    registrations.keep(assigned().id, services)
+    this.#tell(refused)
   }
 
   /** They stay registered; what is found of their checks comes here no more. */
@@ -65,8 +76,9 @@ export class AllocationServices implements TaskChecks {
     return this.#services.some(({ checks }) => checks.length > 0)
   }
 
+  /** Nobody knows how one that could not be registered fares. */
   get arePassing(): boolean {
-    return this.#options.registrations.isPassing(this.#services)
+    return this.#refused.size === 0 && this.#options.registrations.isPassing(this.#services)
   }
 
   async look(id: string, signal: AbortSignal): Promise<ProbeResult | null> {
@@ -121,20 +133,29 @@ export class AllocationServices implements TaskChecks {
     return sinceMs
   }
 
-  #offered(): readonly TaskService[] {
-    const { address, upSinceMs, variablesOf, log } = this.#options
+  #offered(): OfferedServices {
+    const { address, upSinceMs, variablesOf } = this.#options
     const assigned = this.#options.assigned()
-    const { group, id } = assigned
-    if (![group, ...group.Tasks].some(({ Services }) => Services.length > 0)) return []
+    const { group } = assigned
+    if (![group, ...group.Tasks].some(({ Services }) => Services.length > 0)) {
+      return { services: [], refused: [] }
+    }
     const isUp = (task: string): boolean => upSinceMs(task) !== null
-    try {
-      return taskServices({ assigned, address, isUp, variablesOf })
-    } catch (error) {
-      log.warn('services of an allocation cannot be registered', {
-        allocation: id,
-        error: textOf(error),
-      })
-      return []
+    return taskServices({ assigned, address, isUp, variablesOf })
+  }
+
+  /** Of each once, until it can be registered or its task ends. */
+  #tell(refused: readonly RefusedService[]): void {
+    const { log, onRefused } = this.#options
+    const told = this.#refused
+    const now = refused.map((one) => [JSON.stringify(one), one] as const)
+    // Before anything is told, for that leads to here again.
+    this.#refused = new Set(now.map(([key]) => key))
+    for (const [key, { name, tasks, problem }] of now) {
+      if (told.has(key)) continue
+      const allocation = this.#options.assigned().id
+      log.warn('a service of an allocation cannot be registered', { allocation, name, problem })
+      onRefused(tasks, serviceRefused(name, problem))
     }
   }
 }

@@ -129,6 +129,11 @@ export function checkUnhealthy(check: string): EventSeed {
   return { type: 'Restart Signaled', text: reason, details: [['restart_reason', reason]] }
 }
 
+export function serviceRefused(service: string, problem: string): EventSeed {
+  const text = `Service ${JSON.stringify(service)} is not registered: ${problem}`
+  return { type: 'Task hook failed', text }
+}
+
 export function templateSignal(signal: string): EventSeed {
   return {
     type: 'Signaling',

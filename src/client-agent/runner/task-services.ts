@@ -1,7 +1,7 @@
 /** The services of an allocation's tasks as this agent registers them: which there are now, where they are reached, and how they are looked at. Pure. */
 import type { Assigned } from '../../domains/allocations/feed-model.ts'
 import type { CheckStatus } from '../../domains/catalog/model.ts'
-import { checkService } from '../../domains/catalog/model.ts'
+import { checkService, nameLengthMax } from '../../domains/catalog/model.ts'
 import { addressOf } from '../../domains/jobs/tagged-address-model.ts'
 import type { Check, Service } from '../../domains/jobs/network-model.ts'
 import {
@@ -10,7 +10,7 @@ import {
   type Probe,
 } from '../../domains/local-services/definition.ts'
 import type { InitialCheck } from '../../domains/local-services/definitions.ts'
-import { MusterError } from '../../lib/errors.ts'
+import { MusterError, textOf } from '../../lib/errors.ts'
 import { hostPort } from '../../lib/host-port.ts'
 import { restartRulesOf, type RestartRules } from './check-restart.ts'
 import { interpolated, type Variables } from './environment.ts'
@@ -31,6 +31,20 @@ export type TaskService = {
   readonly checks: readonly TaskCheck[]
 }
 
+/** A service that cannot be registered as it is now. */
+export type RefusedService = {
+  /** As its job names it. */
+  readonly name: string
+  /** Whose it is. */
+  readonly tasks: readonly string[]
+  readonly problem: string
+}
+
+export type OfferedServices = {
+  readonly services: readonly TaskService[]
+  readonly refused: readonly RefusedService[]
+}
+
 export type ServicesOf = {
   readonly assigned: Assigned
   /** Where the machine is reached. */
@@ -41,21 +55,40 @@ export type ServicesOf = {
   readonly variablesOf: (task: string) => Variables
 }
 
-/** Those of tasks that run; those of the group once all of its tasks that go on do. */
-export function taskServices(of: ServicesOf): readonly TaskService[] {
+/** Those of tasks that run; those of the group once all of its tasks that go on do. One that is refused keeps none of the others away. */
+export function taskServices(of: ServicesOf): OfferedServices {
   const { assigned, isUp } = of
   const { group, groupName } = assigned
   const lasting = group.Tasks.filter(({ Lifecycle }) => Lifecycle?.Sidecar ?? true)
   const names = lasting.map(({ Name }) => Name)
-  const ofTasks = group.Tasks.filter(({ Name }) => isUp(Name)).flatMap((task) =>
-    task.Services.map((service) => oneService(of, service, task.Name, [task.Name])),
-  )
   const areUp = names.length > 0 && names.every(isUp)
-  const ofGroup = areUp ? group.Services : []
-  return [
-    ...ofTasks,
-    ...ofGroup.map((service) => oneService(of, service, `group-${groupName}`, names)),
+  const owners: readonly Owner[] = [
+    ...group.Tasks.filter(({ Name }) => isUp(Name)).map(({ Name, Services }) => {
+      return { id: Name, tasks: [Name], services: Services }
+    }),
+    { id: `group-${groupName}`, tasks: names, services: areUp ? group.Services : [] },
   ]
+  const services: TaskService[] = []
+  const refused: RefusedService[] = []
+  const ids = new Set<string>()
+  for (const owner of owners) {
+    for (const given of owner.services) {
+      try {
+        const one = oneService(of, given, owner, ids)
+        ids.add(one.service.id)
+        services.push(one)
+      } catch (error) {
+        refused.push({ name: given.Name, tasks: owner.tasks, problem: textOf(error) })
+      }
+    }
+  }
+  return { services, refused }
+}
+
+type Owner = {
+  readonly id: string
+  readonly tasks: readonly string[]
+  readonly services: readonly Service[]
 }
 
 /** Why a service cannot be registered by this version; null: it can. */
@@ -65,19 +98,19 @@ export function serviceProblem({ AddressMode, Checks }: Service): string | null 
   return mode === undefined ? null : `has no services with the address mode ${JSON.stringify(mode)}`
 }
 
-/** `tasks`: whose it is. Throws `invalid_argument` for a name or a port that is none once its variables are replaced. */
+/** `others`: ids that are taken. Throws `invalid_argument` for what the catalog does not take once its variables are replaced. */
 function oneService(
   { assigned, address, variablesOf }: ServicesOf,
   given: Service,
-  owner: string,
-  tasks: readonly string[],
+  { id: owner, tasks }: Owner,
+  others: ReadonlySet<string>,
 ): TaskService {
   const variables = variablesOf(tasks[0] ?? '')
   const fill = (text: string): string => interpolated(text, variables)
   const name = fill(given.Name)
   const label = fill(given.PortLabel)
   const place = placeOf(assigned, label, address)
-  const id = `${taskServicePrefix}${assigned.id}-${owner}-${name}-${label}`.slice(0, 256)
+  const id = freeId(`${taskServicePrefix}${assigned.id}-${owner}-${name}-${label}`, others)
   const service = checkService({
     id,
     name,
@@ -124,11 +157,21 @@ function oneService(
   return { service, checks }
 }
 
+/** Two services of a task may have one name and port. */
+function freeId(wanted: string, others: ReadonlySet<string>): string {
+  let id = wanted.slice(0, nameLengthMax)
+  for (let number = 2; others.has(id); number += 1) {
+    const end = `-${number}`
+    id = wanted.slice(0, nameLengthMax - end.length) + end
+  }
+  return id
+}
+
 function taggedAddress(text: string) {
   const found = addressOf(text)
   if (found !== null) return found
   const what = JSON.stringify(text)
-  throw new MusterError('invalid_argument', `${what} in tagged_addresses is no address`)
+  throw invalid(`${what} in tagged_addresses is no address`)
 }
 
 function initialStatus({ InitialStatus: given }: Check): CheckStatus {
@@ -142,7 +185,7 @@ function placeOf({ resources }: Assigned, label: string, address: string): Place
   const port = resources.ports.find((one) => one.label === label)
   if (port !== undefined) return { address: port.address || address, port: port.value }
   if (/^\d{1,5}$/.test(label)) return { address, port: Number(label) }
-  throw new MusterError('invalid_argument', `there is no port ${JSON.stringify(label)}`)
+  throw invalid(`there is no port ${JSON.stringify(label)}`)
 }
 
 function tlsOf({ TLSSkipVerify, TLSServerName }: Check) {
@@ -186,4 +229,8 @@ function probeOf(check: Check, { address, port }: Place, fill: (text: string) =>
     default:
       return { type: 'tcp', host: address, port, ...every }
   }
+}
+
+function invalid(text: string): MusterError {
+  return new MusterError('invalid_argument', text)
 }
