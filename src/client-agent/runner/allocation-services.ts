@@ -72,8 +72,9 @@ export class AllocationServices implements TaskChecks {
     this.#hold([])
   }
 
+  /** That health waits for. */
   get haveChecks(): boolean {
-    return this.#services.some(({ checks }) => checks.length > 0)
+    return this.#services.some(({ checks }) => checks.some(({ needs }) => needs !== 'nothing'))
   }
 
   /** Nobody knows how one that could not be registered fares. */

@@ -54,13 +54,15 @@ export class Registrations {
     }
   }
 
-  /** Whether all checks of the allocation's services pass. */
+  /** Whether all checks of the allocation's services that its health needs are as it needs them. */
   isPassing(services: readonly TaskService[]): boolean {
-    const passes = (id: string): boolean => {
-      const status: CheckStatus | undefined = this.#registry.check(id)?.state.status
-      return status === 'passing'
-    }
-    return services.every(({ checks }) => checks.every(({ definition }) => passes(definition.id)))
+    return services.every(({ checks }) =>
+      checks.every(({ definition, needs }) => {
+        if (needs === 'nothing') return true
+        const status: CheckStatus | undefined = this.#registry.check(definition.id)?.state.status
+        return status === 'passing' || (status === 'warning' && needs === 'noFailure')
+      }),
+    )
   }
 
   /** What an earlier process of the agent found out of a check of a task that runs on still stands. */

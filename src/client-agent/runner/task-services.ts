@@ -24,6 +24,8 @@ export type TaskCheck = InitialCheck & {
   readonly restart: { readonly tasks: readonly string[]; readonly rules: RestartRules } | null
   /** The command, as its job has it, that looks inside of the task; null: it is no script. */
   readonly script: { readonly task: string; readonly words: readonly string[] } | null
+  /** What the health of its allocation needs of it. */
+  readonly needs: 'passing' | 'noFailure' | 'nothing'
 }
 
 export type TaskService = {
@@ -152,7 +154,13 @@ function oneService(
       definition.probe.type === 'task'
         ? { task: check.TaskName, words: [check.Command, ...check.Args] }
         : null
-    return { definition, status: initialStatus(check), restart, script }
+    return {
+      definition,
+      status: initialStatus(check),
+      restart,
+      script,
+      needs: neededOf(check),
+    }
   })
   return { service, checks }
 }
@@ -176,6 +184,11 @@ function taggedAddress(text: string) {
 
 function initialStatus({ InitialStatus: given }: Check): CheckStatus {
   return given === 'passing' || given === 'warning' ? given : 'critical'
+}
+
+function neededOf({ OnUpdate }: Check): TaskCheck['needs'] {
+  if (OnUpdate === 'ignore') return 'nothing'
+  return OnUpdate === 'ignore_warnings' ? 'noFailure' : 'passing'
 }
 
 type Place = { readonly address: string; readonly port: number }

@@ -1,6 +1,7 @@
-/** Services of an allocation: what cannot be registered is left out alone, and told. */
+/** Services of an allocation: what cannot be registered is left out alone, and told; and which checks count for health. */
 import t, { type Test } from 'tap'
 import type { ClientReport, TaskEvent } from '../../../src/domains/allocations/model.ts'
+import type { CheckStatus } from '../../../src/domains/catalog/model.ts'
 import { RegistryStandIn, startedRunner, type Tasks } from './server-stand-in.ts'
 import { mock, setting } from './tasks.ts'
 
@@ -96,3 +97,24 @@ t.test('two services of one name and port are both registered', async (t) => {
     ],
   )
 })
+
+const rows: readonly { onUpdate: string; status: CheckStatus; healthy: boolean }[] = [
+  { onUpdate: 'require_healthy', status: 'passing', healthy: true },
+  { onUpdate: 'require_healthy', status: 'warning', healthy: false },
+  { onUpdate: 'ignore_warnings', status: 'warning', healthy: true },
+  { onUpdate: 'ignore_warnings', status: 'critical', healthy: false },
+  { onUpdate: 'ignore', status: 'critical', healthy: true },
+]
+
+for (const { onUpdate, status, healthy } of rows) {
+  const not = healthy ? '' : 'not '
+  t.test(`${onUpdate}: a check that is ${status} is ${not}healthy`, async (t) => {
+    const { servers } = await started(t)
+    const given = { ...check, OnUpdate: onUpdate, InitialStatus: status }
+    const id = servers.place(1, 'service', serving([{ ...good, Checks: [given] }]), {
+      Update: quick,
+    })
+    const { health } = await servers.reported(id, (report) => report.health !== null)
+    t.equal(health?.healthy, healthy)
+  })
+}
