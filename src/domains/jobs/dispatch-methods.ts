@@ -18,7 +18,7 @@ import {
 import { chosen, known, mustTakeJobs, unknownJob } from './known.ts'
 import { isParameterized } from './kind-model.ts'
 import { dispatchJob, launchJob, type LaunchOutcome } from './launch-commands.ts'
-import { newestVersionOf } from './queries.ts'
+import { isOverlapped, newestVersionOf } from './queries.ts'
 import { inNamespace } from '../../rpc/requirements.ts'
 import { specBytesMax, specBytesOf } from './stored-model.ts'
 
@@ -107,6 +107,7 @@ const force = defineLeaderMethod({
           : `job ${name} is not periodic, or not enabled`,
       )
     }
+    if (await isOverlapped(context.read(), parent)) throw overlaps(name)
     const more = chosen(context)
     const { index, outcome } = await context.propose(launchJob, {
       namespace,
@@ -121,10 +122,8 @@ const force = defineLeaderMethod({
         const { id, createIndex } = outcome.row
         return { index, id, createIndex, evaluation: outcome.evaluation?.id ?? '' }
       }
-      case 'overlaps': {
-        const text = `an earlier launch of job ${name} runs, and its prohibit_overlap is true`
-        throw new MusterError('conflict', text)
-      }
+      case 'overlaps':
+        throw overlaps(name)
       case 'exists':
         throw new MusterError('conflict', `job ${name} was started in this second already`)
       default:
@@ -132,6 +131,11 @@ const force = defineLeaderMethod({
     }
   },
 })
+
+function overlaps(name: string): MusterError {
+  const text = `an earlier launch of job ${name} runs, and its prohibit_overlap is true`
+  return new MusterError('conflict', text)
+}
 
 export const dispatchMethods = { dispatch, force }
 

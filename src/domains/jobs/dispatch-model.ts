@@ -69,7 +69,12 @@ export function dispatchedId(
 
 /** As Nomad names it. */
 export function launchedId(parent: string, launchMs: number): string {
-  return `${parent}/periodic-${Math.floor(launchMs / 1_000)}`
+  return `${launchedFront(parent)}${Math.floor(launchMs / 1_000)}`
+}
+
+/** Of the ids of all jobs that it starts by time. */
+export function launchedFront(parent: string): string {
+  return `${parent}/periodic-`
 }
 
 /** What a job runs that the leader starts by time. */

@@ -11,7 +11,7 @@ import { keyOfJob } from '../evaluations/model.ts'
 import { onView } from '../host.ts'
 import { deregisterJob, registerJob } from './commands.ts'
 import { dispatchJob, launchJob } from './launch-commands.ts'
-import { jobOf, newestVersionOf, periodicJobs } from './queries.ts'
+import { isOverlapped, jobOf, newestVersionOf, periodicJobs } from './queries.ts'
 import type { JobRow } from './table.ts'
 import { nextLaunchMs } from './zones.ts'
 
@@ -37,6 +37,8 @@ class Launches implements Running {
   readonly #context: LaunchesContext
   readonly #planned = new Map<string, Planned>()
   readonly #changed = new Map<string, JobKey>()
+  /** Until then a job was not to start, for one of its id that was registered before overlaps. Of this leader alone: the next one makes up for the last. */
+  readonly #skippedMs = new Map<string, number>()
   readonly #unsubscribe: readonly (() => void)[]
   readonly #rounds: ReturnType<typeof rounds>
   #isRead = false
@@ -116,17 +118,32 @@ class Launches implements Running {
   #plan(reader: Reader, job: JobRow | JobKey): void {
     const key = keyOf(job)
     this.#planned.delete(key)
-    if (!('periodic' in job) || job.periodic === undefined || job.stop) return
+    if (!('periodic' in job) || job.periodic === undefined || job.stop) {
+      this.#skippedMs.delete(key)
+      return
+    }
     const periodic = newestVersionOf(reader, job)?.spec.Periodic ?? null
-    const dueMs = periodic === null ? null : nextLaunchMs(periodic, job.periodic.launchedMs)
+    const sinceMs = Math.max(job.periodic.launchedMs, this.#skippedMs.get(key) ?? 0)
+    const dueMs = periodic === null ? null : nextLaunchMs(periodic, sinceMs)
     if (dueMs === null) return
     const { namespace, id, jobModifyIndex } = job
     this.#planned.set(key, { namespace, id, jobModifyIndex, dueMs })
   }
 
   async #launch({ namespace, id, jobModifyIndex, dueMs }: Planned): Promise<void> {
-    const { clock, log, propose } = this.#context
+    const { clock, log, propose, view } = this.#context
     const nowMs = Math.floor(clock.wallMs())
+    const job = { namespace, id }
+    const isSkipped = await onView(view, async (reader) => {
+      const row = jobOf(reader, namespace, id)
+      return row !== null && (await isOverlapped(reader, row))
+    })
+    if (isSkipped) {
+      this.#skippedMs.set(keyOf(job), nowMs)
+      this.#changed.set(keyOf(job), job)
+      log.info('a periodic job was not started: an earlier launch runs', job)
+      return
+    }
     const { outcome } = await propose(launchJob, {
       namespace,
       parentId: id,
@@ -136,7 +153,6 @@ class Launches implements Running {
       evaluationId: randomUUID(),
       nowMs,
     })
-    const job = { namespace, id }
     this.#changed.set(keyOf(job), job)
     if (outcome.type === 'launched') {
       log.info('a periodic job was started', { ...job, started: outcome.row.id })

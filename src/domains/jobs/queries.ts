@@ -3,6 +3,7 @@ import type { Key, Reader } from '../../fsm/domain.ts'
 import { decodeNumber, numberLength, stringsOfKey } from '../../fsm/keys.ts'
 import { allOf } from '../../lib/pages.ts'
 import { firstOf } from '../define.ts'
+import { launchedFront } from './dispatch-model.ts'
 import type { ScalingRow } from './scale-model.ts'
 import { jobs, jobVersions, scalings, type JobRow, type JobVersionRow } from './table.ts'
 
@@ -52,6 +53,20 @@ export function parentOf(
   if (parent === undefined) return null
   const row = jobOf(reader, namespace, parent.id)
   return row?.createIndex === parent.createIndex ? row : null
+}
+
+/**
+ * Whether one that a job of the id started by time, before it was purged and registered again, keeps this one from starting
+ * another. Those of the job as it is are counted in its row, which the command looks at.
+ */
+export async function isOverlapped(reader: Reader, job: JobRow): Promise<boolean> {
+  if (newestVersionOf(reader, job)?.spec.Periodic?.ProhibitOverlap !== true) return false
+  const { namespace, id, createIndex } = job
+  const isEarlier = ({ parent, status }: JobRow): boolean =>
+    parent?.id === id && parent.createIndex !== createIndex && status !== 'dead'
+  const launched = { prefix: [namespace], startsWith: launchedFront(id) }
+  for await (const page of reader.pages(jobs, launched)) if (page.some(isEarlier)) return true
+  return false
 }
 
 /** How deep jobs start others: a dispatched one that is periodic starts some itself. */

@@ -120,6 +120,23 @@ t.test('while an earlier launch runs, none is made where overlaps are prohibited
   t.not((await ids())[0], id)
 })
 
+t.test('a launch of the same job before its purge is an earlier one, too', async (t) => {
+  const job = nightly({ ProhibitOverlap: true })
+  const { server, register, passUntil, ids, force, nowMs } = await periodic(t, job)
+  await passUntil(minute, 1)
+  const [id = ''] = await ids()
+  await server.ask('DELETE', '/v1/job/tick?purge=true')
+  await register(job)
+  await passUntil(4 * minute, 1)
+  t.match(await force(), { status: 409, body: /an earlier launch of job "tick" runs/ })
+  const overMs = nowMs()
+  await server.ask('DELETE', `/v1/job/${encodeURIComponent(id)}?purge=true`)
+  await passUntil(minute, 1)
+  const [next = ''] = await ids()
+  t.ok(Number(next.split('-')[1]) * 1_000 > overMs, 'what was left out is not made up for')
+  t.match(await force(), { status: 409, body: /an earlier launch/ }, 'its own one counts')
+})
+
 t.test('a job that is stopped, purged or switched off is not started', async (t) => {
   const { server, register, passUntil } = await periodic(t)
   await passUntil(minute, 1)
