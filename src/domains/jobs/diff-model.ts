@@ -129,17 +129,28 @@ function without(entries: readonly unknown[], others: readonly unknown[]): reado
   return entries.filter((entry) => !known.has(JSON.stringify(entry)))
 }
 
-/** By name, in the order in which they are written, those that are gone last. */
+/** By name, in the order in which they are written, those that are gone last. Of several of one name each with that of its number among them. */
 function paired<Entry extends Named>(
   before: readonly Entry[],
   after: readonly Entry[],
 ): readonly (readonly [Entry | null, Entry | null])[] {
-  const old = new Map(before.map((entry) => [entry.Name, entry]))
-  const names = new Set(after.map(({ Name }) => Name))
+  const old = numbered(before)
+  const now = numbered(after)
   return [
-    ...after.map((entry) => [old.get(entry.Name) ?? null, entry] as const),
-    ...before.flatMap((entry) => (names.has(entry.Name) ? [] : [[entry, null] as const])),
+    ...[...now].map(([key, entry]) => [old.get(key) ?? null, entry] as const),
+    ...[...old].flatMap(([key, entry]) => (now.has(key) ? [] : [[entry, null] as const])),
   ]
+}
+
+function numbered<Entry extends Named>(entries: readonly Entry[]): ReadonlyMap<string, Entry> {
+  const counts = new Map<string, number>()
+  return new Map(
+    entries.map((entry) => {
+      const number = counts.get(entry.Name) ?? 0
+      counts.set(entry.Name, number + 1)
+      return [`${number} ${entry.Name}`, entry]
+    }),
+  )
 }
 
 /** Nothing of one that has no members. */

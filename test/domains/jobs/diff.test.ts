@@ -87,3 +87,34 @@ t.test('a new job is added with all that it says, and no empty parts', async (t)
   const all = diff.TaskGroups.flatMap(({ Objects }) => Objects)
   t.ok(all.every(({ Fields, Objects }) => Fields.length > 0 || Objects.length > 0))
 })
+
+t.test('of several of one name each is compared with that of its number', async (t) => {
+  const services = (...ports: readonly string[]) =>
+    jobWith({
+      TaskGroups: [
+        {
+          Name: 'a',
+          Tasks: [{ Name: 't', Driver: 'exec' }],
+          Services: ports.map((PortLabel) => ({ Name: 'web', PortLabel })),
+        },
+      ],
+    })
+  const rows = [
+    { before: ['80', '81'], after: ['80', '81'], expected: [] },
+    { before: ['80', '81'], after: ['80'], expected: [['Deleted', '81', '']] },
+    { before: ['80', '80'], after: ['80'], expected: [['Deleted', '80', '']] },
+    { before: ['80'], after: ['80', '81'], expected: [['Added', '', '81']] },
+    { before: ['80', '81'], after: ['80', '82'], expected: [['Edited', '81', '82']] },
+  ]
+  for (const { before, after, expected } of rows) {
+    const diff = diffOf(services(...before), services(...after))
+    t.equal(diff.Type, expected.length === 0 ? 'None' : 'Edited')
+    const found = diff.TaskGroups.flatMap(({ Objects }) =>
+      Objects.map(({ Type, Fields }) => {
+        const port = Fields.find(({ Name }) => Name === 'PortLabel')
+        return [Type, port?.Old, port?.New]
+      }),
+    )
+    t.same(found, expected, `${before.join()} to ${after.join()}`)
+  }
+})
