@@ -11,18 +11,24 @@ export type GroupChange =
   /** `looksAgain`: its node may not do any more, for its constraints are others, or its agent is to know more. */
   { readonly type: 'inPlace'; readonly looksAgain: boolean } | { readonly type: 'destructive' }
 
-export function groupChange(
-  before: { readonly job: JobSpec; readonly group: TaskGroup },
-  after: { readonly job: JobSpec; readonly group: TaskGroup },
-): GroupChange {
+type OfJob = { readonly job: JobSpec; readonly group: TaskGroup }
+
+export function groupChange(old: OfJob, now: OfJob): GroupChange {
+  const [before, after] = [inOrder(old), inOrder(now)]
   if (textOf(seenByTasks(before)) !== textOf(seenByTasks(after))) return { type: 'destructive' }
-  const rules = ({ job, group }: typeof before) =>
+  const rules = ({ job, group }: OfJob) =>
     textOf([constraintsOf(job, group), job.Datacenters, laterMembersOfGroup(group)])
   return { type: 'inPlace', looksAgain: rules(before) !== rules(after) }
 }
 
+/** Tasks are who they are by their names, in whatever order they are written. */
+function inOrder({ job, group }: OfJob): OfJob {
+  const Tasks = group.Tasks.toSorted((left, right) => (left.Name < right.Name ? -1 : 1))
+  return { job, group: { ...group, Tasks } }
+}
+
 /** All but counts, policies, services and constraints. */
-function seenByTasks({ job, group }: { readonly job: JobSpec; readonly group: TaskGroup }) {
+function seenByTasks({ job, group }: OfJob) {
   return {
     name: job.Name,
     region: job.Region,

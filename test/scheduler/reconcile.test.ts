@@ -2,8 +2,10 @@
 import t from 'tap'
 import type { AllocationRow } from '../../src/domains/allocations/model.ts'
 import type { JobDraft } from '../../src/domains/jobs/draft-model.ts'
+import type { JobSpec, TaskGroup } from '../../src/domains/jobs/model.ts'
 import type { NodeRow } from '../../src/domains/nodes/model.ts'
 import type { Decision } from '../../src/scheduler/decision.ts'
+import { groupChange } from '../../src/scheduler/group-change.ts'
 import { reasons } from '../../src/scheduler/reconcile.ts'
 import { deadTask } from '../support/dead-task.ts'
 import { allocationRow, decide, id, jobSpec, namesOf, nodeRow, scheduledJob } from './cluster.ts'
@@ -169,6 +171,31 @@ t.test('what tasks do not notice is changed in place, all else by a new allocati
     }
   }
 })
+
+t.test('the order in which tasks are written changes nothing', async (t) => {
+  const tasks = ['a', 'b'].map((Name) => ({
+    Name,
+    Driver: 'mock_driver',
+    Constraints: [{ LTarget: '${node.class}', RTarget: `no-${Name}`, Operand: '!=' }],
+    Resources: { MemoryMaxMB: 400 + Name.charCodeAt(0) },
+  }))
+  const [before, after] = [tasks, tasks.toReversed()].map((Tasks) => jobSpec({}, { Tasks }))
+  if (before === undefined || after === undefined) throw new Error('there are two')
+  const same = groupChange(
+    { job: before, group: groupOf(before) },
+    { job: after, group: groupOf(after) },
+  )
+  t.same(same, { type: 'inPlace', looksAgain: false })
+  const job = scheduledJob(after, { version: 1 })
+  const decision = decide({ nodes, job, allocations: rows(1), specs: [before, after] })
+  t.match(decision.update, [{ id: id(1_000), jobVersion: 1 }])
+  t.same([decision.place, decision.stop], [[], []])
+})
+
+function groupOf({ TaskGroups: [group] }: JobSpec): TaskGroup {
+  if (group === undefined) throw new Error('it has a group')
+  return group
+}
 
 t.test('what is left of a purged job of the same name is replaced', async (t) => {
   const left = allocationRow(0, { jobCreateIndex: 5 })

@@ -14,6 +14,7 @@ import { signalNamed } from '../drivers/signals.ts'
 import type { Drivers } from '../drivers/drivers.ts'
 import {
   canRunAgain,
+  groupInOrder,
   isOver,
   newAllocation,
   nextDueMs,
@@ -199,9 +200,9 @@ export class AllocationRunner {
       this.#health = null
       this.#sinceMs = this.#host.clock.wallMs()
     }
-    const names = assigned.group.Tasks.map(({ Name }) => Name)
-    const isSame = names.join('/') === this.#plan.map(({ name }) => name).join('/')
-    this.#assigned = isSame ? assigned : { ...assigned, group: this.#assigned.group }
+    // What is known of tasks, here and on the disk, is so in the order of the first version.
+    const group = groupInOrder(assigned.group, this.#plan) ?? this.#assigned.group
+    this.#assigned = { ...assigned, group }
     if (skips) this.#plan = this.#planOf()
     if (assigned.isUnknown === true && !this.isOver) {
       this.#tell(

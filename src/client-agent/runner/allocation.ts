@@ -4,6 +4,7 @@
  */
 import type { Assigned } from '../../domains/allocations/feed-model.ts'
 import type { ClientReport, TaskState } from '../../domains/allocations/model.ts'
+import type { TaskGroup } from '../../domains/jobs/model.ts'
 import type { Task } from '../../domains/jobs/task-model.ts'
 import { isBatchType } from '../../domains/evaluations/job-type-model.ts'
 import {
@@ -89,6 +90,13 @@ export function planOf(
       },
     }
   })
+}
+
+/** The group of another version, with its tasks in the order of the plan; null: they are others. */
+export function groupInOrder(group: TaskGroup, plan: AllocationPlan): TaskGroup | null {
+  const tasks = new Map(group.Tasks.map((task) => [task.Name, task]))
+  const Tasks = plan.flatMap(({ name }) => tasks.get(name) ?? [])
+  return Tasks.length === plan.length && tasks.size === plan.length ? { ...group, Tasks } : null
 }
 
 function turnOf({ Lifecycle }: Task): Turn {

@@ -144,7 +144,10 @@ export class ServersStandIn {
   }
 
   /** Nothing of it is another thing, but its agent has to look. */
-  touch(id: string, more: Pick<Assigned, 'isUnknown'> = {}): void {
+  touch(
+    id: string,
+    more: Partial<Pick<Assigned, 'isUnknown' | 'group' | 'jobVersion'>> = {},
+  ): void {
     const assigned = this.#assigned.get(id)
     if (assigned === undefined) throw new Error(`there is no ${id}`)
     this.#assign({ ...assigned, ...more, allocModifyIndex: this.index + 1 })
