@@ -11,6 +11,7 @@ import { delay, Pause } from '../../lib/async.ts'
 import { textOf } from '../../lib/errors.ts'
 import type { AskServer } from '../../rpc/agent-contract.ts'
 import { AllocationRunner, type AllocationHost } from './allocation-runner.ts'
+import { Canaries } from './canaries.ts'
 import { Ends } from './ends.ts'
 import { LostContact, type LostContactOptions } from './lost-contact.ts'
 import { Reports } from './reports.ts'
@@ -43,6 +44,7 @@ export class Runner {
   readonly #held = new Map<string, AllocationRunner>()
   readonly #ends: Ends
   readonly #contact: LostContact
+  readonly #canaries: Canaries
   readonly #stopping = new AbortController()
   readonly #pause: Pause
   #index = 0
@@ -55,6 +57,11 @@ export class Runner {
     this.#pause = new Pause(options.clock)
     this.#ends = new Ends((id) => this.#held.get(id)?.isOver ?? true)
     this.#contact = new LostContact({ ...options, held: () => this.#held.values() })
+    this.#canaries = new Canaries({
+      ...options,
+      servers: this.#servers,
+      held: () => this.#held.values(),
+    })
     this.#reports = new Reports({
       ...options,
       servers: this.#servers,
@@ -81,6 +88,7 @@ export class Runner {
     }
     this.#reports.start()
     this.#contact.start()
+    this.#canaries.start()
     void this.#run()
   }
 
@@ -126,6 +134,7 @@ export class Runner {
     this.#pause.end()
     this.#data.stop()
     this.#contact.stop()
+    this.#canaries.stop()
     await this.#reports.stop()
     for (const runner of this.#held.values()) await runner.release()
   }

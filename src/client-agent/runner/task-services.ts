@@ -2,6 +2,7 @@
 import type { Assigned } from '../../domains/allocations/feed-model.ts'
 import type { CheckStatus } from '../../domains/catalog/model.ts'
 import { checkService, nameLengthMax } from '../../domains/catalog/model.ts'
+import type { TaskGroup } from '../../domains/jobs/model.ts'
 import { addressOf } from '../../domains/jobs/tagged-address-model.ts'
 import type { Check, Service } from '../../domains/jobs/network-model.ts'
 import {
@@ -93,6 +94,24 @@ type Owner = {
   readonly services: readonly Service[]
 }
 
+/** A promotion changes what is registered of it. */
+export function differsAsCanary({ Services, Tasks }: TaskGroup): boolean {
+  return [...Services, ...Tasks.flatMap((task) => task.Services)].some(
+    ({ CanaryTags, CanaryMeta }) => CanaryTags.length > 0 || Object.keys(CanaryMeta).length > 0,
+  )
+}
+
+/** As it is registered for an allocation that is, or is no, canary which waits for its promotion. */
+function standingOf(
+  { Tags, CanaryTags, Meta, CanaryMeta }: Service,
+  isCanary: boolean,
+): Pick<Service, 'Tags' | 'Meta'> {
+  return {
+    Tags: isCanary && CanaryTags.length > 0 ? CanaryTags : Tags,
+    Meta: isCanary && Object.keys(CanaryMeta).length > 0 ? CanaryMeta : Meta,
+  }
+}
+
 /** Why a service cannot be registered by this version; null: it can. */
 export function serviceProblem({ AddressMode, Checks }: Service): string | null {
   const modes = [AddressMode, ...Checks.map((check) => check.AddressMode)]
@@ -109,6 +128,7 @@ function oneService(
 ): TaskService {
   const variables = variablesOf(tasks[0] ?? '')
   const fill = (text: string): string => interpolated(text, variables)
+  const { Tags, Meta } = standingOf(given, assigned.canary === true)
   const name = fill(given.Name)
   const label = fill(given.PortLabel)
   const place = placeOf(assigned, label, address)
@@ -116,10 +136,10 @@ function oneService(
   const service = checkService({
     id,
     name,
-    tags: given.Tags.map(fill),
+    tags: Tags.map(fill),
     address: given.Address === '' ? place.address : fill(given.Address),
     port: place.port,
-    meta: Object.entries({ ...given.Meta, 'external-source': 'muster' }).map(([key, value]) => [
+    meta: Object.entries({ ...Meta, 'external-source': 'muster' }).map(([key, value]) => [
       key,
       fill(value),
     ]),

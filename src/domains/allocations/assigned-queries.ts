@@ -4,7 +4,7 @@ import { isJobType } from '../evaluations/job-type-model.ts'
 import { nodeById } from '../nodes/queries.ts'
 import { assignedBytesMax, type Assigned, type ReadReply } from './feed-model.ts'
 import type { AllocationRow } from './model.ts'
-import { allocationById, versionOfAllocation } from './queries.ts'
+import { allocationById, isUnpromotedCanary, versionOfAllocation } from './queries.ts'
 
 /** Those of the node, as many as one answer takes. */
 export function assignedTo(reader: Reader, nodeId: string, ids: readonly string[]): ReadReply {
@@ -54,6 +54,7 @@ function assignedOf(reader: Reader, row: AllocationRow, datacenter: string): Ass
     migrate: row.migrate,
     ...(row.skipsDelay === true && { skipsDelay: true }),
     ...(row.clientStatus === 'unknown' && { isUnknown: true }),
+    ...(isUnpromotedCanary(reader, row) && { canary: true }),
     previous: row.previous,
     ...(row.preempts !== undefined && { preempts: row.preempts }),
     createMs: row.createMs,

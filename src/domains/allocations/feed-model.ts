@@ -88,6 +88,8 @@ export const Assigned = Type.Object({
   skipsDelay: Type.Optional(Type.Literal(true)),
   /** Its node was cut off, and servers have not heard of it since. */
   isUnknown: Type.Optional(Type.Literal(true)),
+  /** It stands beside what it may replace, and waits for its promotion. A promotion alone does not move `allocModifyIndex`. */
+  canary: Type.Optional(Type.Literal(true)),
   previous: IdOrNone,
   /** Others of this node: its tasks begin once they have ended. */
   preempts: Type.Optional(Type.Array(RowId, { maxItems: preemptedMax })),

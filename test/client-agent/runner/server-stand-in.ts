@@ -137,8 +137,7 @@ export class ServersStandIn {
   }
 
   stop(id: string, more: Pick<Assigned, 'skipsDelay'> = {}): void {
-    const assigned = this.#assigned.get(id)
-    if (assigned === undefined) throw new Error(`there is no ${id}`)
+    const assigned = this.#known(id)
     const allocModifyIndex = this.index + 1
     this.#assign({ ...assigned, ...more, desiredStatus: 'stop', allocModifyIndex })
   }
@@ -146,11 +145,16 @@ export class ServersStandIn {
   /** Nothing of it is another thing, but its agent has to look. */
   touch(
     id: string,
-    more: Partial<Pick<Assigned, 'isUnknown' | 'group' | 'jobVersion'>> = {},
+    more: Partial<Pick<Assigned, 'isUnknown' | 'canary' | 'group' | 'jobVersion'>> = {},
   ): void {
-    const assigned = this.#assigned.get(id)
-    if (assigned === undefined) throw new Error(`there is no ${id}`)
+    const assigned = this.#known(id)
     this.#assign({ ...assigned, ...more, allocModifyIndex: this.index + 1 })
+  }
+
+  /** Its agent is not told, for its index stays. */
+  promote(id: string): void {
+    const { canary: _, ...rest } = this.#known(id)
+    this.#assigned.set(id, rest)
   }
 
   remove(id: string): void {
@@ -173,6 +177,12 @@ export class ServersStandIn {
 
   becomes(id: string, status: ClientReport['clientStatus']): Promise<ClientReport> {
     return this.reported(id, ({ clientStatus }) => clientStatus === status)
+  }
+
+  #known(id: string): Assigned {
+    const assigned = this.#assigned.get(id)
+    if (assigned === undefined) throw new Error(`there is no ${id}`)
+    return assigned
   }
 
   #assign(assigned: Assigned): void {

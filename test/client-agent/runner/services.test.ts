@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import type { ClientReport, TaskEvent } from '../../../src/domains/allocations/model.ts'
 import type { CheckStatus } from '../../../src/domains/catalog/model.ts'
-import { RegistryStandIn, startedRunner, type Tasks } from './server-stand-in.ts'
+import { RegistryStandIn, startedRunner, until, type Tasks } from './server-stand-in.ts'
 import { mock, setting } from './tasks.ts'
 
 const check = { Type: 'tcp', Interval: 1e9, Timeout: 1e9 }
@@ -118,3 +118,31 @@ for (const { onUpdate, status, healthy } of rows) {
     t.equal(health?.healthy, healthy)
   })
 }
+
+t.test('a canary has its own tags and metadata until it is promoted', async (t) => {
+  const { servers, registry } = await started(t)
+  const own = { Tags: ['live'], Meta: { color: 'blue' } }
+  const canary = { CanaryTags: ['canary'], CanaryMeta: { color: 'green' } }
+  const services = [
+    { ...good, Name: 'both', ...own, ...canary },
+    { ...good, Name: 'neither', ...own, CanaryTags: [], CanaryMeta: {} },
+  ]
+  const id = servers.place(1, 'service', serving(services))
+  servers.touch(id, { canary: true })
+  const seen = () =>
+    registry.services().map(({ name, tags, meta }) => {
+      return [name, ...tags, ...meta.map(([, value]) => value)].join(' ')
+    })
+  const become = (...wanted: readonly string[]) =>
+    until(
+      () => seen().join() === wanted.join(),
+      () => seen().join(),
+    )
+  await become('both canary green muster', 'neither live blue muster')
+  const [first] = registry.services()
+  registry.checks.set(`${first?.id}-check-0`, 'passing')
+  servers.promote(id)
+  await become('both live blue muster', 'neither live blue muster')
+  t.equal(registry.check(`${first?.id}-check-0`)?.state.status, 'passing', 'its checks go on')
+  t.equal(servers.reports.get(id)?.tasks[0]?.restarts, 0)
+})

@@ -1,5 +1,6 @@
 /** How versions of a job replace one another: in steps, by canaries, and back. */
 import t from 'tap'
+import { assignedTo } from '../../../src/domains/allocations/assigned-queries.ts'
 import { deployed, leader, version } from './deployed.ts'
 
 t.setTimeout(120_000)
@@ -198,9 +199,16 @@ t.test('canaries stand beside the others until they are promoted', async (t) => 
     reason: 'group "web" has 0 of 1 canaries healthy',
   })
   if (canary !== undefined) await on.health([canary], true)
-  await on.live(0, 3)
+  const older = await on.live(0, 3)
+  const toldCanary = (row = canary) => {
+    const { id: own = '', nodeId = '' } = row ?? {}
+    return on.here.state.read((reader) => assignedTo(reader, nodeId, [own])).allocations
+  }
+  t.match(toldCanary(), [{ id: canary?.id, canary: true }], 'its agent knows')
+  t.strictSame(toldCanary(older[0])[0]?.canary, undefined)
   t.match(await on.change('deployments.promote', { id, groups: ['none'] }), { type: 'refused' })
   t.match(await on.change('deployments.promote', { id, groups: ['web'] }), { type: 'changed' })
+  t.match(toldCanary(), [{ id: canary?.id, canary: undefined }])
   await on.becomesHealthy(1, 3)
   const done = await on.ends(1, 'successful')
   t.match(done.groups, [{ promoted: true, placed: 3, healthy: 3 }])
