@@ -26,6 +26,7 @@ function jobOf(version: string, script: string, update: object) {
     KillTimeout: second,
     Resources: { CPU: 20, MemoryMB: 16 },
     LogConfig: { MaxFiles: 1, MaxFileSizeMB: 1 },
+    Services: [{ Name: 'web', PortLabel: '80', Tags: ['live'], CanaryTags: ['canary'] }],
   }
   const group = {
     Name: 'g',
@@ -56,6 +57,17 @@ async function live(http: HttpClient): Promise<readonly Allocation[]> {
   return all.filter(
     ({ DesiredStatus, ClientStatus }) => DesiredStatus === 'run' && ClientStatus === 'running',
   )
+}
+
+/** The instances of the service have these tags, in any order. */
+function tagged(http: HttpClient, tags: readonly string[]): Promise<void> {
+  return eventuallyTrue(`the tags are ${tags.join()}`, async () => {
+    const rows = (await http.json('GET', '/v1/catalog/service/web')) as readonly {
+      readonly ServiceTags: readonly string[]
+    }[]
+    const found = rows.flatMap(({ ServiceTags }) => ServiceTags)
+    return found.toSorted().join() === tags.join()
+  })
 }
 
 void t.test('a bad version goes back over a lost leader, and a canary is promoted', async (t) => {
@@ -100,6 +112,7 @@ void t.test('a bad version goes back over a lost leader, and a canary is promote
   })
   t.match(canarying.StatusDescription, /requires manual promotion/)
   t.equal((await live(http)).length, 4)
+  await tagged(http, ['canary', 'live', 'live', 'live'])
   const [canary] = canarying.TaskGroups.g.PlacedCanaries ?? []
   await put(http, `/v1/deployment/promote/${canarying.ID}`, { All: true })
   const done = await ends(3, 'successful')
@@ -109,6 +122,7 @@ void t.test('a bad version goes back over a lost leader, and a canary is promote
     return now.length === 3 && now.every(({ JobVersion }) => JobVersion === 3)
   })
   t.ok((await live(http)).some(({ ID }) => ID === canary))
+  await tagged(http, ['live', 'live', 'live'])
   await put(http, '/v1/job/web', jobOf('4', runs, { Canary: 1 }))
   await ends(4, 'running')
   await http.request('DELETE', '/v1/job/web')
