@@ -33,7 +33,7 @@ async function bareServer(answer = answerAtEnd) {
   })
   server.on('connection', (socket: Socket) => {
     sockets.push(socket)
-    lists.watch(socket)
+    lists.watch(socket, () => {})
   })
   server.on('clientError', (error, socket) => {
     if (lists.resume(server, error, socket)) return
