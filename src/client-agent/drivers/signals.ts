@@ -1,11 +1,11 @@
 /** Signals by the names that job files have for them. */
 import { constants } from 'node:os'
 import { MusterError } from '../../lib/errors.ts'
+import { fullSignalName } from '../../lib/signal-name.ts'
 
 /** The name as the system has it. Throws `invalid_argument` where it has none such. */
 export function signalNamed(name: string): NodeJS.Signals {
-  const upper = name.toUpperCase()
-  const full = upper.startsWith('SIG') ? upper : `SIG${upper}`
+  const full = fullSignalName(name)
   for (const known of signalNames) if (known === full) return known
   throw new MusterError('invalid_argument', `${JSON.stringify(name)} is no signal of this system`)
 }

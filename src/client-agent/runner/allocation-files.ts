@@ -7,11 +7,12 @@
 import { constants, type Stats } from 'node:fs'
 import { lstat, open, readdir, readlink, realpath, type FileHandle } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
+import { runFolderName } from '../../domains/jobs/task-model.ts'
 import type { FileChunk, FileInfo, FileToRead } from '../../domains/tasks/services.ts'
 import { delay } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError, systemCodeOf } from '../../lib/errors.ts'
-import { runName, secretsName } from './task-folders.ts'
+import { secretsName } from './task-folders.ts'
 
 /** Of one folder. */
 const entriesMax = 10_000
@@ -30,7 +31,7 @@ export async function listFiles(root: string, path: string): Promise<readonly Fi
       throw new MusterError('too_large', `the folder has over ${entriesMax} entries`)
     }
     const isRoot = (await readlink(here)) === (await realpath(root))
-    const shown = names.filter((name) => !(isRoot && name === runName)).sort()
+    const shown = names.filter((name) => !(isRoot && name === runFolderName)).sort()
     const infos: FileInfo[] = []
     for (const name of shown) {
       const stats = await lstat(join(here, name)).catch(() => null)
@@ -161,7 +162,7 @@ function check(root: string, resolved: string, path: string): void {
   if (parts[0] === '..') {
     throw new MusterError('permission_denied', `Path escapes the alloc directory: ${path}`)
   }
-  if (parts[0] === runName || parts[1] === secretsName) {
+  if (parts[0] === runFolderName || parts[1] === secretsName) {
     throw new MusterError('permission_denied', `Reading secret file prohibited: ${path}`)
   }
 }

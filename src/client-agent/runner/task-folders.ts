@@ -1,11 +1,10 @@
 /** The folders of an allocation: one that its tasks share, and for each task its own, of which `secrets` is for its owner alone. */
 import { chmod, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isTaskFolderName, runFolderName, sharedFolderName } from '../../domains/jobs/task-model.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { makeFolder } from '../../lib/make-folder.ts'
 
-const sharedName = 'alloc'
-export const runName = '.run'
 export const secretsName = 'secrets'
 
 export type TaskFolders = {
@@ -27,13 +26,12 @@ export class AllocationFolder {
   }
 
   get logs(): string {
-    return join(this.path, sharedName, 'logs')
+    return join(this.path, sharedFolderName, 'logs')
   }
 
   /** Throws `invalid_argument` for a name that is no folder's of its own. */
   of(task: string): TaskFolders {
-    const isOwn = !/[/\0]/.test(task) && !['', '.', '..', sharedName, runName].includes(task)
-    if (!isOwn) {
+    if (!isTaskFolderName(task)) {
       throw new MusterError('invalid_argument', `a task may not be called ${JSON.stringify(task)}`)
     }
     const own = join(this.path, task)
@@ -41,9 +39,9 @@ export class AllocationFolder {
       task: own,
       local: join(own, 'local'),
       secrets: join(own, secretsName),
-      shared: join(this.path, sharedName),
+      shared: join(this.path, sharedFolderName),
       logs: this.logs,
-      run: join(this.path, runName, task),
+      run: join(this.path, runFolderName, task),
     }
   }
 

@@ -16,12 +16,12 @@ import {
   NamespaceName,
   RowId,
 } from '../evaluations/model.ts'
+import { tasksMax } from '../jobs/model.ts'
+import { portLabelLengthMax, portsMax } from '../jobs/network-model.ts'
 import { NodeId, nodeNameLengthMax } from '../nodes/model.ts'
 
 export { allNamespaces, defaultNamespace } from '../namespaces/model.ts'
 
-const tasksMax = 128
-const portsMax = 256
 const eventsMax = 10
 /** Of what an agent says of one allocation, as JSON: a row holds it. */
 export const reportLengthMax = 65_536
@@ -50,7 +50,7 @@ export const clientStatuses = [
 
 /** `value`: on the host; `to`: inside of the task's network, 0: the same. */
 export const AllocatedPort = record({
-  label: Word,
+  label: Type.String({ maxLength: portLabelLengthMax }),
   value: Type.Integer({ minimum: 1, maximum: 65_535 }),
   to: Type.Integer({ minimum: 0, maximum: 65_535 }),
   address: Word,

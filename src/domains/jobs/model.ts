@@ -29,7 +29,8 @@ export { defaultNamespace } from '../namespaces/model.ts'
 /** Of a job as JSON, and of a job file. */
 export const jobBytesMax = 1024 * 1024
 const groupsMax = 256
-const tasksMax = 128
+/** Of a group. */
+export const tasksMax = 128
 
 const EphemeralDisk = block('JobEphemeralDisk', { Sticky: Flag, Migrate: Flag, SizeMB: Whole })
 export type EphemeralDisk = Readonly<Static<typeof EphemeralDisk>>

@@ -16,6 +16,10 @@ import {
   Words,
 } from './schema-model.ts'
 
+/** Of a group, those of its tasks among them. */
+export const portsMax = 256
+export const portLabelLengthMax = 256
+
 /** `Value`: of a static port, 0 for one that is chosen. `To`: in the group's own network, 0: the same, -1: the chosen one. */
 export const Port = block('JobPort', { Label: Word, Value: Whole, To: Whole, HostNetwork: Word })
 export type Port = Readonly<Static<typeof Port>>

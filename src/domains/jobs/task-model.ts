@@ -18,6 +18,17 @@ import {
   Word,
 } from './schema-model.ts'
 
+/** The folder that the tasks of an allocation share, and that of drivers. Each task has one of its own beside them, by its name. */
+export const sharedFolderName = 'alloc'
+export const runFolderName = '.run'
+/** Bytes of a task's name, which is a part of names of files. */
+export const taskNameBytesMax = 200
+
+/** Whether a folder beside those may have that name. */
+export function isTaskFolderName(name: string): boolean {
+  return !/[/\0]/.test(name) && !['', '.', '..', sharedFolderName, runFolderName].includes(name)
+}
+
 export const Resources = block('JobResources', {
   CPU: Whole,
   MemoryMB: Whole,

@@ -4,6 +4,7 @@
  */
 import { isNamespaceName, namespaceRule } from '../namespaces/model.ts'
 import { isBatchType, isJobType, jobTypes } from '../evaluations/job-type-model.ts'
+import { groupNameLengthMax } from '../evaluations/model.ts'
 import { reconcileStrategies, type JobSpec, type TaskGroup } from './model.ts'
 import { Problems } from './problem-model.ts'
 import { checkNetworks, checkServices } from './validate-network-model.ts'
@@ -98,6 +99,9 @@ function checkRulesOfJob(job: JobSpec, problems: Problems): void {
 
 function checkGroup(group: TaskGroup, path: string, job: JobSpec, problems: Problems): void {
   if (group.Name.includes('\0')) problems.add(`${path}.Name`, 'must have no NUL in it')
+  if (group.Name.length > groupNameLengthMax) {
+    problems.add(`${path}.Name`, `must have at most ${groupNameLengthMax} letters`)
+  }
   checkNotNegative(group.Count, `${path}.Count`, problems)
   if (job.Type === 'system' && group.Count > 1) {
     problems.add(`${path}.Count`, 'must be 0 or 1: a system job runs once on every node')

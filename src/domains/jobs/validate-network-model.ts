@@ -1,6 +1,13 @@
 /** What is refused in networks, ports, services and checks of a group and its tasks. */
 import type { TaskGroup } from './model.ts'
-import type { Check, Network, Port, Service } from './network-model.ts'
+import {
+  portLabelLengthMax,
+  portsMax,
+  type Check,
+  type Network,
+  type Port,
+  type Service,
+} from './network-model.ts'
 import type { Problems } from './problem-model.ts'
 import { addressOf } from './tagged-address-model.ts'
 import { checkOneOf } from './validate-rules-model.ts'
@@ -31,6 +38,12 @@ export function checkNetworks(group: TaskGroup, path: string, problems: Problems
       }
     }
   }
+  const all = [group, ...group.Tasks.map(({ Resources }) => Resources)]
+  const count = all.reduce((sum, { Networks }) => sum + portsOf(Networks).length, 0)
+  if (count > portsMax) {
+    const text = `have ${count} ports, with those of the tasks: at most ${portsMax} are possible`
+    problems.add(`${path}.Networks`, text)
+  }
   check(group.Networks, `${path}.Networks`)
   for (const [index, task] of group.Tasks.entries()) {
     check(task.Resources.Networks, `${path}.Tasks[${index}].Resources.Networks`)
@@ -51,6 +64,9 @@ function checkPort(
   if (Label === '') problems.add(`${path}.Label`, 'is missing: name the port')
   else if (other !== undefined) {
     problems.add(`${path}.Label`, `${JSON.stringify(Label)} is the label of ${other} already`)
+  }
+  if (Label.length > portLabelLengthMax) {
+    problems.add(`${path}.Label`, `must have at most ${portLabelLengthMax} letters`)
   }
   labels.set(Label, other ?? path)
   if (Value < 0 || Value > portMax) {

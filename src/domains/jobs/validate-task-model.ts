@@ -1,10 +1,18 @@
 /** What is refused in a task. */
 import { textOf } from '../../lib/errors.ts'
+import { isLinuxSignal } from '../../lib/signal-name.ts'
 import { parseTaskTemplate } from '../../lib/template/task-template.ts'
 import type { JobSpec, TaskGroup } from './model.ts'
 import { artifactModes, planOfArtifact } from './artifact-model.ts'
 import type { Problems } from './problem-model.ts'
-import type { Artifact, Task, Template, VolumeMount } from './task-model.ts'
+import {
+  isTaskFolderName,
+  taskNameBytesMax,
+  type Artifact,
+  type Task,
+  type Template,
+  type VolumeMount,
+} from './task-model.ts'
 import { checkAffinity, checkConstraint } from './validate-placement-model.ts'
 import { checkNotNegative, checkOneOf, checkRestart } from './validate-rules-model.ts'
 
@@ -20,10 +28,9 @@ export function checkTask(
   problems: Problems,
 ): void {
   const { path, job, group } = place
-  if (/[/\\\0]/.test(task.Name)) {
-    problems.add(`${path}.Name`, 'must have no slash: it is the name of a folder')
-  }
+  checkName(task.Name, `${path}.Name`, problems)
   if (task.Driver === '') problems.add(`${path}.Driver`, 'is missing: name one, as docker or exec')
+  checkSignal(task.KillSignal, `${path}.KillSignal`, problems)
   checkNotNegative(task.KillTimeout, `${path}.KillTimeout`, problems)
   checkNotNegative(task.ShutdownDelay, `${path}.ShutdownDelay`, problems)
   if (task.Lifecycle !== null) {
@@ -53,6 +60,23 @@ export function checkTask(
     const { File } = task.DispatchPayload
     checkDestination(`local/${File}`, File, `${path}.DispatchPayload.File`, problems)
   }
+}
+
+function checkName(name: string, path: string, problems: Problems): void {
+  if (/[/\\\0]/.test(name)) {
+    problems.add(path, 'must have no slash: it is the name of a folder')
+  } else if (name !== '' && !isTaskFolderName(name)) {
+    problems.add(path, `${JSON.stringify(name)} is the name of another folder of the allocation`)
+  }
+  if (Buffer.byteLength(name) > taskNameBytesMax) {
+    problems.add(path, `must take at most ${taskNameBytesMax} bytes: it is the name of a folder`)
+  }
+}
+
+/** Empty: that of its driver. */
+function checkSignal(name: string, path: string, problems: Problems): void {
+  if (name === '' || isLinuxSignal(name)) return
+  problems.add(path, `${JSON.stringify(name.slice(0, 64))} is no signal: name one, as SIGINT`)
 }
 
 export const notOfSystem = 'has no meaning in a system job, which runs on every node'
@@ -115,6 +139,7 @@ function checkTemplates(templates: readonly Template[], path: string, problems: 
     }
     destinations.set(DestPath, other ?? index)
     checkOneOf(template.ChangeMode, changeModes, `${at}.ChangeMode`, problems)
+    checkSignal(template.ChangeSignal, `${at}.ChangeSignal`, problems)
     if (template.ChangeMode === 'signal') {
       if (template.ChangeSignal === '') {
         problems.add(`${at}.ChangeSignal`, 'is missing: name one, as SIGHUP')

@@ -20,6 +20,7 @@ const constraint = (Operand: string, RTarget: string, LTarget = '${attr.x}') => 
 const http = { Type: 'http', Path: '/', Interval: second, Timeout: second, PortLabel: '80' }
 const check = (more: Json) => ({ Services: [{ Name: 's', Checks: [{ ...http, ...more }] }] })
 const ports = (...DynamicPorts: readonly Json[]) => ({ Networks: [{ DynamicPorts }] })
+const manyPorts = (count: number) => Array.from({ length: count }, (_, at) => ({ Label: `p${at}` }))
 const template = (more: Json) => ({
   Templates: [{ EmbeddedTmpl: 'x', DestPath: 'local/x', ...more }],
 })
@@ -47,6 +48,13 @@ const cases: readonly Case[] = [
   ['a group without a name', {}, { Name: '' }, {}, `${g}.Name is missing`],
   ['a task without a name', {}, {}, { Name: '' }, `${k}.Name is missing`],
   ['a slash in a task name', {}, {}, { Name: 'a/b' }, `${k}.Name must have no slash`],
+  ['a group name that no row takes', {}, { Name: 'g'.repeat(257) }, {}, `${g}.Name must have at most 256 letters`],
+  ['a long group name', {}, { Name: 'g'.repeat(256) }, {}, null],
+  ['a task name that no file has', {}, {}, { Name: 'ä'.repeat(101) }, `${k}.Name must take at most 200 bytes`],
+  ['a long task name', {}, {}, { Name: 'ä'.repeat(100) }, null],
+  ...['.', '..', 'alloc', '.run'].map((Name): Case => [`a task of the name ${Name}`, {}, {}, { Name }, `${k}.Name "${Name}" is the name of another folder`]),
+  ['an unknown signal', {}, {}, { KillSignal: 'SIGFOO' }, `${k}.KillSignal "SIGFOO" is no signal: name one`],
+  ['a signal', {}, {}, { KillSignal: 'usr1' }, null],
   ['no driver', {}, {}, { Driver: '' }, `${k}.Driver is missing`],
   ['a negative count', {}, { Count: -1 }, {}, `${g}.Count must not be negative`],
   ['count 0', {}, { Count: 0 }, {}, null],
@@ -158,6 +166,8 @@ const cases: readonly Case[] = [
   ['a tagged address that is none', {}, { Services: [{ Name: 's', TaggedAddresses: { lan: 'a b' } }] }, {}, `${g}.Services[0].TaggedAddresses.lan must be an address`],
   ['tagged addresses', {}, { Services: [{ Name: 's', TaggedAddresses: { lan: '10.0.0.7:80', wan: '${attr.x}' } }] }, {}, null],
   ['a warning after many looks', {}, check({ FailuresBeforeWarning: -1 }), {}, `${g}.Services[0].Checks[0].FailuresBeforeWarning must be from 0`],
+  ['a change that sends an unknown signal', {}, {}, template({ ChangeMode: 'signal', ChangeSignal: 'hupp' }), `${k}.Templates[0].ChangeSignal "HUPP" is no signal`],
+  ['a change that sends a signal', {}, {}, template({ ChangeMode: 'signal', ChangeSignal: 'sighup' }), null],
   ['a signal for an environment', {}, {}, template({ ChangeMode: 'signal', Envvars: true }), `${k}.Templates[0].ChangeMode must be restart`],
   ['a function that templates have not', {}, {}, template({ EmbeddedTmpl: 'a\n{{ secret "x" }}' }), `${k}.Templates[0].EmbeddedTmpl cannot be rendered: line 2: there is no function secret; there are and,`],
   ['a template by other signs', {}, {}, template({ EmbeddedTmpl: '{{ secret }}[[ key "x" ]]', LeftDelim: '[[', RightDelim: ']]' }), null],
@@ -174,6 +184,10 @@ const cases: readonly Case[] = [
   ['a mount', {}, { Volumes: { v: { Type: 'host', Source: 's' } } }, { VolumeMounts: [{ Volume: 'v', Destination: '/x' }] }, null],
   ['a volume of another type', {}, { Volumes: { v: { Type: 'csi', Source: 's' } } }, {}, `${g}.Volumes["v"].Type must be host`],
   ['a port label twice', {}, ports({ Label: 'a' }, { Label: 'a' }), {}, `${g}.Networks[0].DynamicPorts[1].Label "a" is the label of`],
+  ['a port label that no row takes', {}, ports({ Label: 'a'.repeat(257) }), {}, `${g}.Networks[0].DynamicPorts[0].Label must have at most 256 letters`],
+  ['a long port label', {}, ports({ Label: 'a'.repeat(256) }), {}, null],
+  ['more ports than a row takes', {}, ports(...manyPorts(256)), { Resources: { Networks: [{ DynamicPorts: [{ Label: 'more' }] }] } }, `${g}.Networks have 257 ports, with those of the tasks: at most 256`],
+  ['many ports', {}, ports(...manyPorts(256)), {}, null],
   ['a static port twice', {}, { Networks: [{ ReservedPorts: [{ Label: 'a', Value: 80 }, { Label: 'b', Value: 80 }] }] }, {}, `${g}.Networks[0].ReservedPorts[1].Value 80 is the port of`],
   ['one port of two networks', {}, { Networks: [{ ReservedPorts: [{ Label: 'a', Value: 80 }, { Label: 'b', Value: 80, HostNetwork: 'in' }] }] }, {}, null],
   ['a port that is none', {}, ports({ Label: 'a', Value: 65_536 }), {}, `${g}.Networks[0].DynamicPorts[0].Value must be from 1 to 65535`],
