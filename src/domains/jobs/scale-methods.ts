@@ -42,10 +42,13 @@ const scale = defineLeaderMethod({
     const version = newestVersionOf(context.read(), job)
     const spec = version === null ? null : withCount(version.spec, group, count ?? 0)
     if (version !== null && spec === null) throw unknownGroup(id, group)
-    if (spec !== null && count !== null) {
+    if (version !== null && spec !== null && count !== null) {
       const problem = boundsProblem(spec, group, count)
       if (problem !== null) throw refused(problem)
-      const problems = validateJob(spec, { knowsTimeZone }).texts()
+      // A job of before a rule is scaled although it breaks that.
+      const before = new Set(validateJob(version.spec, { knowsTimeZone }).texts())
+      const texts = validateJob(spec, { knowsTimeZone }).texts()
+      const problems = texts.filter((text) => !before.has(text))
       if (problems.length > 0) throw refused(problems.join('; '))
     }
     const { index, outcome } = await context.propose(scaleJob, { ...args, ...chosen(context) })

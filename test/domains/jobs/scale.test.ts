@@ -2,7 +2,8 @@
 import t from 'tap'
 import { serverOfOne } from '../server-of-one.ts'
 import { guarded } from './guarded.ts'
-import { jobWith, type Json } from './job-drafts.ts'
+import { completed, jobWith, type Json } from './job-drafts.ts'
+import { register } from './registered.ts'
 
 async function registered(t: Parameters<typeof serverOfOne>[0], job: Json = jobWith()) {
   const server = await serverOfOne(t)
@@ -80,6 +81,16 @@ t.test('what cannot be done is refused', async (t) => {
   t.equal((await server.ask('GET', '/v1/job/no/scale')).status, 404)
   await server.ask('DELETE', '/v1/job/web')
   t.match(await scale({ Count: 2 }), { status: 400, body: /"web" is stopped/ })
+})
+
+t.test('a job that was registered before a rule that it breaks is scaled', async (t) => {
+  const server = await serverOfOne(t)
+  await register(server, completed(jobWith({}, {}, { KillSignal: 'SIGFOO' })))
+  const body = { Target: { Group: 'g' }, Count: 2 }
+  const answer = await server.ask('PUT', '/v1/job/web/scale', body)
+  t.equal(answer.status, 200, answer.body)
+  const more = await server.ask('PUT', '/v1/job/web/scale', { ...body, Count: 50_001 })
+  t.match(more, { status: 400, body: /^TaskGroups have a Count of 50001 together: at most 50000/ })
 })
 
 t.test('a system job runs once on each node', async (t) => {
