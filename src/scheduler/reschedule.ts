@@ -1,10 +1,7 @@
 /** When a failed allocation is placed anew: at once, after a delay that grows, or not at all. */
 import type { AllocationRow } from '../domains/allocations/model.ts'
-import type { Reschedule } from '../domains/jobs/rules-model.ts'
+import { reschedulesMax, type Reschedule } from '../domains/jobs/rules-model.ts'
 import { nsPerMs } from '../lib/duration.ts'
-
-/** An allocation holds so many that it was made instead of. */
-const rescheduledMax = 32
 
 export type Rescheduling =
   | { readonly type: 'now'; readonly delayMs: number }
@@ -23,7 +20,8 @@ export function reschedulingOf(
   if (!policy.Unlimited) {
     const sinceMs = failedMs - policy.Interval / nsPerMs
     const attempts = failed.rescheduled.filter(({ timeMs }) => timeMs > sinceMs).length
-    if (attempts >= policy.Attempts) return { type: 'never' }
+    // More are never counted: a job of before that was refused would try for ever.
+    if (attempts >= Math.min(policy.Attempts, reschedulesMax)) return { type: 'never' }
   }
   const delayMs = delayOf(failed, policy, failedMs)
   const timeMs = failedMs + delayMs
@@ -36,7 +34,7 @@ export function rescheduledWith(
   { nowMs, delayMs }: { readonly nowMs: number; readonly delayMs: number },
 ): AllocationRow['rescheduled'] {
   const event = { timeMs: nowMs, allocation: row.id, node: row.nodeId, delayMs }
-  return [...row.rescheduled, event].slice(-rescheduledMax)
+  return [...row.rescheduled, event].slice(-reschedulesMax)
 }
 
 /** Nodes on which it or one before it failed. */

@@ -324,6 +324,20 @@ t.test('attempts of one interval are counted, and then it stays failed', async (
   t.equal(anew.place.length, 1)
 })
 
+t.test('more attempts than an allocation knows of come to an end as well', async (t) => {
+  const ReschedulePolicy = { Unlimited: false, Attempts: 40, Interval: 3_600 * secondNs, Delay: 0 }
+  const job = scheduledJob(jobSpec({ Type: 'batch' }, { ReschedulePolicy }))
+  const before = { timeMs: 999_000, allocation: id(1), node: id(1), delayMs: 0 }
+  const tried = (times: number) =>
+    allocationRow(0, {
+      clientStatus: 'failed',
+      modifyMs: 1_000_000,
+      rescheduled: Array.from({ length: times }, () => before),
+    })
+  t.equal(decide({ nodes, job, allocations: [tried(31)], nowMs: 2_000_000 }).place.length, 1)
+  t.same(decide({ nodes, job, allocations: [tried(32)], nowMs: 2_000_000 }).place, [])
+})
+
 t.test('two of one name become one', async (t) => {
   const allocations = [allocationRow(0), allocationRow(1, { index: 0 })]
   const decision = decide({ nodes, job: scheduledJob(countOf(2)), allocations })

@@ -18,6 +18,7 @@ import {
 } from '../evaluations/model.ts'
 import { tasksMax } from '../jobs/model.ts'
 import { portLabelLengthMax, portsMax } from '../jobs/network-model.ts'
+import { reschedulesMax } from '../jobs/rules-model.ts'
 import { NodeId, nodeNameLengthMax } from '../nodes/model.ts'
 
 export { allNamespaces, defaultNamespace } from '../namespaces/model.ts'
@@ -25,7 +26,6 @@ export { allNamespaces, defaultNamespace } from '../namespaces/model.ts'
 const eventsMax = 10
 /** Of what an agent says of one allocation, as JSON: a row holds it. */
 export const reportLengthMax = 65_536
-const reschedulesMax = 32
 /** That one allocation takes the place of. */
 export const preemptedMax = 32
 /** That have not ended, on one node. */

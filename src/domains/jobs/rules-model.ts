@@ -31,6 +31,9 @@ export const Restart = block('JobRestart', {
 })
 export type Restart = Readonly<Static<typeof Restart>>
 
+/** Of those that an allocation was made instead of it knows so many, by which attempts are counted. */
+export const reschedulesMax = 32
+
 export const Reschedule = block('JobReschedule', {
   Attempts: Whole,
   Interval: Duration,

@@ -4,13 +4,14 @@ import { formatDurationNs } from '../../lib/duration.ts'
 import type { JobSpec, TaskGroup } from './model.ts'
 import type { Problems } from './problem-model.ts'
 import { scalingType } from './scaling-model.ts'
-import type {
-  Migrate,
-  Parameterized,
-  Periodic,
-  Reschedule,
-  Restart,
-  Update,
+import {
+  reschedulesMax,
+  type Migrate,
+  type Parameterized,
+  type Periodic,
+  type Reschedule,
+  type Restart,
+  type Update,
 } from './rules-model.ts'
 
 const second = 1e9
@@ -116,6 +117,9 @@ export function checkReschedule(rules: Reschedule, path: string, problems: Probl
   if (Attempts <= 0 && !Unlimited) return
   if (Attempts > 0 && Unlimited) {
     problems.add(`${path}.Attempts`, 'must be 0 where Unlimited is true')
+  } else if (!Unlimited && Attempts > reschedulesMax) {
+    const text = `must be at most ${reschedulesMax}: an allocation knows of no more that came before it. Set Unlimited for more`
+    problems.add(`${path}.Attempts`, text)
   }
   const before = problems.count
   checkOneOf(DelayFunction, delayFunctions, `${path}.DelayFunction`, problems)

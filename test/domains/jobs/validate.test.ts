@@ -104,6 +104,8 @@ const cases: readonly Case[] = [
   ['attempts that do not fit', { Type: 'batch', Reschedule: { Attempts: 10, Interval: 20 * second } }, {}, {}, 'Reschedule.Interval is too short for 10 attempts: their delays come to 50s'],
   ['growing attempts that fit', { Reschedule: { Attempts: 3, Unlimited: false, DelayFunction: 'exponential', Delay: 5 * second, MaxDelay: 60 * second, Interval: 35 * second } }, {}, {}, null],
   ['growing attempts that do not', { Reschedule: { Attempts: 4, Unlimited: false, DelayFunction: 'fibonacci', Delay: 5 * second, MaxDelay: 60 * second, Interval: 34 * second } }, {}, {}, 'Reschedule.Interval is too short for 4 attempts: their delays come to 35s'],
+  ['more attempts than are counted', { Type: 'batch' }, { ReschedulePolicy: { Attempts: 33 } }, {}, `${g}.ReschedulePolicy.Attempts must be at most 32: an allocation knows`],
+  ['as many attempts as are counted', { Type: 'batch', Reschedule: { Attempts: 32 } }, {}, {}, null],
   ['two billion attempts', { Reschedule: { Attempts: 2_000_000_000, Unlimited: false, DelayFunction: 'exponential', MaxDelay: 60 * second, Delay: 5 * second, Interval: 60 * second } }, {}, {}, 'Reschedule.Interval is too short'],
   ['an unknown health check', { Update: { HealthCheck: 'x' } }, {}, {}, 'Update.HealthCheck must be one of'],
   ['promotion without canaries', { Update: { AutoPromote: true } }, {}, {}, 'Update.AutoPromote needs a Canary'],
