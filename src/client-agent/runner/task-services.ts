@@ -4,7 +4,12 @@ import type { CheckStatus } from '../../domains/catalog/model.ts'
 import { checkService, nameLengthMax } from '../../domains/catalog/model.ts'
 import type { TaskGroup } from '../../domains/jobs/model.ts'
 import { addressOf } from '../../domains/jobs/tagged-address-model.ts'
-import type { Check, Service } from '../../domains/jobs/network-model.ts'
+import {
+  serviceKey,
+  sourceMetaKey,
+  type Check,
+  type Service,
+} from '../../domains/jobs/network-model.ts'
 import {
   checkDefinition,
   type AgentService,
@@ -61,15 +66,15 @@ export type ServicesOf = {
 /** Those of tasks that run; those of the group once all of its tasks that go on do. One that is refused keeps none of the others away. */
 export function taskServices(of: ServicesOf): OfferedServices {
   const { assigned, isUp } = of
-  const { group, groupName } = assigned
+  const { group } = assigned
   const lasting = group.Tasks.filter(({ Lifecycle }) => Lifecycle?.Sidecar ?? true)
   const names = lasting.map(({ Name }) => Name)
   const areUp = names.length > 0 && names.every(isUp)
   const owners: readonly Owner[] = [
     ...group.Tasks.filter(({ Name }) => isUp(Name)).map(({ Name, Services }) => {
-      return { id: Name, tasks: [Name], services: Services }
+      return { task: Name, tasks: [Name], services: Services }
     }),
-    { id: `group-${groupName}`, tasks: names, services: areUp ? group.Services : [] },
+    { task: null, tasks: names, services: areUp ? group.Services : [] },
   ]
   const services: TaskService[] = []
   const refused: RefusedService[] = []
@@ -89,7 +94,8 @@ export function taskServices(of: ServicesOf): OfferedServices {
 }
 
 type Owner = {
-  readonly id: string
+  /** Null: the group. */
+  readonly task: string | null
   readonly tasks: readonly string[]
   readonly services: readonly Service[]
 }
@@ -123,7 +129,7 @@ export function serviceProblem({ AddressMode, Checks }: Service): string | null 
 function oneService(
   { assigned, address, variablesOf }: ServicesOf,
   given: Service,
-  { id: owner, tasks }: Owner,
+  { task, tasks }: Owner,
   others: ReadonlySet<string>,
 ): TaskService {
   const variables = variablesOf(tasks[0] ?? '')
@@ -132,14 +138,15 @@ function oneService(
   const name = fill(given.Name)
   const label = fill(given.PortLabel)
   const place = placeOf(assigned, label, address)
-  const id = freeId(`${taskServicePrefix}${assigned.id}-${owner}-${name}-${label}`, others)
+  const key = serviceKey({ group: assigned.groupName, task }, { name, label })
+  const id = freeId(`${taskServicePrefix}${assigned.id}-${key}`, others)
   const service = checkService({
     id,
     name,
     tags: Tags.map(fill),
     address: given.Address === '' ? place.address : fill(given.Address),
     port: place.port,
-    meta: Object.entries({ ...Meta, 'external-source': 'muster' }).map(([key, value]) => [
+    meta: Object.entries({ ...Meta, [sourceMetaKey]: 'muster' }).map(([key, value]) => [
       key,
       fill(value),
     ]),

@@ -229,10 +229,14 @@ export function cutOutput(output: string): string {
   return bytes.toString('utf8', 0, end)
 }
 
+export function isMetaKey(key: string): boolean {
+  return key.length <= metaKeyLengthMax && metaKeyPattern.test(key)
+}
+
 function checkMeta(what: string, meta: TextPairs): TextPairs {
   if (meta.length > metaPairsMax) throw invalid(`${what} may have at most ${metaPairsMax} entries`)
   for (const [key, value] of meta) {
-    if (key.length > metaKeyLengthMax || !metaKeyPattern.test(key)) {
+    if (!isMetaKey(key)) {
       throw invalid(
         `a key in ${what} must be 1 to ${metaKeyLengthMax} letters, digits, dashes or underscores`,
       )

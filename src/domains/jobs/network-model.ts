@@ -74,6 +74,20 @@ export const Check = block('JobCheck', {
 })
 export type Check = Readonly<Static<typeof Check>>
 
+/** That agents add to the meta of services of tasks. */
+export const sourceMetaKey = 'external-source'
+
+/** What is left for the end of an id of 256 letters in the catalog, behind a prefix and the id of an allocation. */
+const serviceKeyLengthMax = 206
+
+/** Of a service among those of its allocation. `task`: that has it; null: the group does. */
+export function serviceKey(
+  { group, task }: { readonly group: string; readonly task: string | null },
+  { name, label }: { readonly name: string; readonly label: string },
+): string {
+  return `${task ?? `group-${group}`}-${name}-${label}`.slice(0, serviceKeyLengthMax)
+}
+
 const Weights = block('JobWeights', { Passing: Whole, Warning: Whole })
 
 export const Service = block('JobService', {

@@ -1,8 +1,19 @@
 /** What is refused in networks, ports, services and checks of a group and its tasks. */
+import {
+  isMetaKey,
+  metaKeyLengthMax,
+  metaPairsMax,
+  metaValueLengthMax,
+  taggedAddressesMax,
+  tagLengthMax,
+  tagsMax,
+} from '../catalog/model.ts'
 import type { TaskGroup } from './model.ts'
 import {
   portLabelLengthMax,
   portsMax,
+  serviceKey,
+  sourceMetaKey,
   type Check,
   type Network,
   type Port,
@@ -86,16 +97,41 @@ function checkPort(
 export function checkServices(group: TaskGroup, path: string, problems: Problems): void {
   const ports = new Set(portsOf(group.Networks))
   const tasks = group.Tasks.map(({ Name }) => Name)
+  const keys = new Map<string, string>()
   for (const [index, service] of group.Services.entries()) {
-    checkService(service, { path: `${path}.Services[${index}]`, ports, tasks }, problems)
+    const at = `${path}.Services[${index}]`
+    checkRepeated(service, { path: at, group: group.Name, task: null, keys }, problems)
+    checkService(service, { path: at, ports, tasks }, problems)
   }
   for (const [number, task] of group.Tasks.entries()) {
     const ofTask = new Set([...ports, ...portsOf(task.Resources.Networks)])
     for (const [index, service] of task.Services.entries()) {
       const at = `${path}.Tasks[${number}].Services[${index}]`
+      checkRepeated(service, { path: at, group: group.Name, task: task.Name, keys }, problems)
       checkService(service, { path: at, ports: ofTask, tasks }, problems)
     }
   }
+}
+
+/** Of two with one id in the catalog there would be one. */
+function checkRepeated(
+  { Name, PortLabel }: Service,
+  place: {
+    readonly path: string
+    readonly group: string
+    readonly task: string | null
+    readonly keys: Map<string, string>
+  },
+  problems: Problems,
+): void {
+  const { path, keys } = place
+  const key = serviceKey(place, { name: Name, label: PortLabel })
+  const other = keys.get(key)
+  if (other !== undefined) {
+    const text = `and PortLabel come to the id of ${other} in the catalog: change one of them`
+    problems.add(`${path}.Name`, text)
+  }
+  keys.set(key, other ?? path)
 }
 
 type Around = {
@@ -131,6 +167,7 @@ function checkService(service: Service, around: Around, problems: Problems): voi
     const text = `must be from 1 to ${weightMax}, that of warnings from 0`
     problems.add(`${path}.Weights`, text)
   }
+  checkCatalogBounds(service, path, problems)
   for (const [name, address] of Object.entries(service.TaggedAddresses ?? {})) {
     // What is known only where the task runs is looked at there.
     if (address.includes('${') || addressOf(address) !== null) continue
@@ -138,6 +175,36 @@ function checkService(service: Service, around: Around, problems: Problems): voi
   }
   for (const [index, check] of service.Checks.entries()) {
     checkCheck(check, service, { ...around, path: `${path}.Checks[${index}]` }, problems)
+  }
+}
+
+/** As the catalog takes them. Texts that are known only where the task runs are looked at there. */
+function checkCatalogBounds(
+  { Tags, Meta, TaggedAddresses = {} }: Service,
+  path: string,
+  problems: Problems,
+): void {
+  if (Tags.length > tagsMax) problems.add(`${path}.Tags`, `must be at most ${tagsMax}`)
+  for (const [index, tag] of Tags.entries()) {
+    if (tag.length <= tagLengthMax || tag.includes('${')) continue
+    problems.add(`${path}.Tags[${index}]`, `must have at most ${tagLengthMax} letters`)
+  }
+  if (Object.keys({ ...Meta, [sourceMetaKey]: '' }).length > metaPairsMax) {
+    const text = `must have at most ${metaPairsMax - 1} entries: agents add ${sourceMetaKey}`
+    problems.add(`${path}.Meta`, text)
+  }
+  for (const [key, value] of Object.entries(Meta)) {
+    const at = `${path}.Meta[${JSON.stringify(key.slice(0, 64))}]`
+    if (!isMetaKey(key)) {
+      const text = `must have a name of 1 to ${metaKeyLengthMax} letters, digits, dashes or underscores`
+      problems.add(at, text)
+    }
+    if (value.length > metaValueLengthMax && !value.includes('${')) {
+      problems.add(at, `must have at most ${metaValueLengthMax} letters`)
+    }
+  }
+  if (Object.keys(TaggedAddresses).length > taggedAddressesMax) {
+    problems.add(`${path}.TaggedAddresses`, `must have at most ${taggedAddressesMax} entries`)
   }
 }
 

@@ -21,6 +21,10 @@ const http = { Type: 'http', Path: '/', Interval: second, Timeout: second, PortL
 const check = (more: Json) => ({ Services: [{ Name: 's', Checks: [{ ...http, ...more }] }] })
 const ports = (...DynamicPorts: readonly Json[]) => ({ Networks: [{ DynamicPorts }] })
 const manyPorts = (count: number) => Array.from({ length: count }, (_, at) => ({ Label: `p${at}` }))
+const tagged = (...Tags: readonly string[]) => ({ Services: [{ Name: 's', Tags }] })
+const described = (pairs: readonly (readonly string[])[]) => ({
+  Services: [{ Name: 's', Meta: Object.fromEntries(pairs) }],
+})
 const template = (more: Json) => ({
   Templates: [{ EmbeddedTmpl: 'x', DestPath: 'local/x', ...more }],
 })
@@ -195,6 +199,20 @@ const cases: readonly Case[] = [
   ['a port that is none', {}, ports({ Label: 'a', Value: 65_536 }), {}, `${g}.Networks[0].DynamicPorts[0].Value must be from 1 to 65535`],
   ['a port to nowhere', {}, ports({ Label: 'a', To: -2 }), {}, `${g}.Networks[0].DynamicPorts[0].To must be from -1`],
   ['a service of an unknown port', {}, { Services: [{ PortLabel: 'x' }] }, {}, `${g}.Services[0].PortLabel "x" is the label of no port`],
+  ['a service twice', {}, { Services: [{ Name: 's' }, { Name: 's' }] }, {}, `${g}.Services[1].Name and PortLabel come to the id of ${g}.Services[0] in the catalog`],
+  ['a service of a task twice', {}, {}, { Services: [{ Name: 's', PortLabel: '80' }, { Name: 's', PortLabel: '80' }] }, `${k}.Services[1].Name and PortLabel come to the id of ${k}.Services[0]`],
+  ['services of one name', {}, { Services: [{ Name: 's' }, { Name: 's', PortLabel: '80' }] }, { Services: [{ Name: 's' }] }, null],
+  ['services whose ids are one', {}, { Tasks: [{ Name: 'a', Driver: 'x', Services: [{ Name: 'b-c' }] }, { Name: 'a-b', Driver: 'x', Services: [{ Name: 'c' }] }] }, {}, `${g}.Tasks[1].Services[0].Name and PortLabel come to the id of ${g}.Tasks[0].Services[0]`],
+  ['many tags', {}, tagged(...Array.from({ length: 257 }, String)), {}, `${g}.Services[0].Tags must be at most 256`],
+  ['a long tag', {}, tagged('a', 'x'.repeat(513)), {}, `${g}.Services[0].Tags[1] must have at most 512 letters`],
+  ['a long tag known where it runs', {}, tagged('${X}'.repeat(200)), {}, null],
+  ['much meta of a service', {}, described(Array.from({ length: 64 }, (_, at) => [`k${at}`, ''])), {}, `${g}.Services[0].Meta must have at most 63 entries: agents add external-source`],
+  ['much meta, with what agents add', {}, described([['external-source', 'x'], ...Array.from({ length: 63 }, (_, at) => [`k${at}`, ''])]), {}, null],
+  ['a name of meta with a dot', {}, described([['a.b', '']]), {}, `${g}.Services[0].Meta["a.b"] must have a name of 1 to 128 letters`],
+  ['a long name of meta', {}, described([['a'.repeat(129), '']]), {}, `${g}.Services[0].Meta["${'a'.repeat(64)}"] must have a name`],
+  ['a long value of meta', {}, described([['a', 'x'.repeat(513)]]), {}, `${g}.Services[0].Meta["a"] must have at most 512 letters`],
+  ['a long value known where it runs', {}, described([['a', '${X}'.repeat(200)]]), {}, null],
+  ['many tagged addresses', {}, { Services: [{ Name: 's', TaggedAddresses: Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`a${at}`, '10.0.0.7'])) }] }, {}, `${g}.Services[0].TaggedAddresses must have at most 16`],
   ['a service of an unknown task', {}, { Services: [{ TaskName: 'x' }] }, {}, `${g}.Services[0].TaskName must be a task`],
   ['a bad service name', {}, { Services: [{ Name: 'a.b' }] }, {}, `${g}.Services[0].Name must be letters`],
   ['a service name of its task', {}, { Services: [{ Name: '${TASK}-x' }] }, {}, null],
