@@ -8,7 +8,7 @@ import { isJsonObject } from '../../lib/json-object.ts'
 import { Validator } from '../../fsm/validator.ts'
 import { JobSpec } from './model.ts'
 import { memberPath, Problems } from './problem-model.ts'
-import { refusedMembers } from './refused-model.ts'
+import { harmlessValues, refusedMembers } from './refused-model.ts'
 
 /** Below Config, whose shape the driver knows alone. */
 const configDepthMax = 16
@@ -99,7 +99,9 @@ class Reading {
     const sent = membersOf(value)
     const { title = '' } = titleOf(schema)
     for (const [name, text] of Object.entries(refusedMembers[title] ?? {})) {
-      if (!isEmpty(sent(name))) this.refused.add(memberPath(path, name), text)
+      const given = sent(name)
+      if (isEmpty(given) || given === harmlessValues[title]?.[name]) continue
+      this.refused.add(memberPath(path, name), text)
     }
     const entries = Object.entries(schema.properties).flatMap(([name, member]) => {
       const given = sent(name)

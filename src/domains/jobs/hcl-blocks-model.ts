@@ -26,24 +26,12 @@ const network: BlockShape = {
     device: ['Device', 'text'],
     cidr: ['CIDR', 'text'],
     ip: ['IP', 'text'],
-    hostname: ['Hostname', 'text'],
     mbits: ['MBits', 'whole'],
   },
   blocks: {
     port: { member: 'Ports', shape: port, as: 'many' },
-    dns: {
-      member: 'DNS',
-      as: 'one',
-      shape: {
-        attributes: {
-          servers: ['Servers', 'texts'],
-          searches: ['Searches', 'texts'],
-          options: ['Options', 'texts'],
-        },
-      },
-    },
   },
-  refused: { cni: 'CNI' },
+  refused: { cni: 'CNI', dns: 'DNS', hostname: 'Hostname' },
   finish: ({ Ports, ...members }) => {
     const ports: readonly unknown[] = Array.isArray(Ports) ? Ports : []
     const reserved = ports.filter(isStatic)

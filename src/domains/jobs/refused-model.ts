@@ -7,6 +7,11 @@ const identity = 'is not served: tasks get no identities'
 const consul = 'is not served: services are registered in the catalog of this cluster'
 const csi = 'is not served: volumes are folders of the machines'
 
+/** Values of these that ask for nothing, beside what is empty. */
+export const harmlessValues: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  JobPort: { HostNetwork: 'default' },
+}
+
 export const refusedMembers: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   JobSpecification: {
     Multiregion: 'is not served: each cluster stands for itself; register the job at each of them',
@@ -36,7 +41,19 @@ export const refusedMembers: Readonly<Record<string, Readonly<Record<string, str
     NUMA: 'is not served: ask for CPU in MHz',
     SecretsMB: 'is not served: the folder of secrets counts as memory',
   },
-  JobNetwork: { CNI: 'is not served: give the name of the network alone' },
+  JobEphemeralDisk: {
+    Sticky:
+      'true is not served: the folders of an allocation end with it, use a volume of type host',
+    Migrate:
+      'true is not served: the folders of an allocation end with it, use a volume of type host',
+  },
+  JobNetwork: {
+    CNI: 'is not served: give the name of the network alone',
+    DNS: 'is not served: tasks resolve names as their machine does',
+    Hostname:
+      'is not served: tasks have the name of their machine, or what their driver gives them',
+  },
+  JobPort: { HostNetwork: 'is not served: ports are those of the address of the machine' },
   JobService: {
     Connect: mesh,
     Kind: mesh,

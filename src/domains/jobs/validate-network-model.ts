@@ -38,7 +38,7 @@ const serviceName = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i
 /** The ports of a group and of its tasks: their labels are names of one scope. */
 export function checkNetworks(group: TaskGroup, path: string, problems: Problems): void {
   const labels = new Map<string, string>()
-  const statics = new Map<string, string>()
+  const statics = new Map<number, string>()
   const check = (networks: readonly Network[], at: string): void => {
     for (const [index, network] of networks.entries()) {
       const here = `${at}[${index}]`
@@ -62,11 +62,11 @@ export function checkNetworks(group: TaskGroup, path: string, problems: Problems
 }
 
 function checkPort(
-  { Label, Value, To, HostNetwork }: Port,
+  { Label, Value, To }: Port,
   known: {
     readonly path: string
     readonly labels: Map<string, string>
-    readonly statics: Map<string, string>
+    readonly statics: Map<number, string>
   },
   problems: Problems,
 ): void {
@@ -83,11 +83,10 @@ function checkPort(
   if (Value < 0 || Value > portMax) {
     problems.add(`${path}.Value`, `must be from 1 to ${portMax}, or 0 for a port that is chosen`)
   } else if (Value > 0) {
-    const key = `${HostNetwork}:${Value}`
-    const holder = statics.get(key)
+    const holder = statics.get(Value)
     if (holder !== undefined)
       problems.add(`${path}.Value`, `${Value} is the port of ${holder} already`)
-    statics.set(key, holder ?? path)
+    statics.set(Value, holder ?? path)
   }
   if (To < -1 || To > portMax) {
     problems.add(`${path}.To`, `must be from -1 to ${portMax}`)

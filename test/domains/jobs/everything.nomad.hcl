@@ -110,15 +110,12 @@ job "everything" {
 
     network {
       mode = "bridge"
-      dns {
-        servers = ["10.0.0.1"]
-      }
       port "db" {
         to = 6379
       }
       port "admin" {
         static       = 8080
-        host_network = "internal"
+        host_network = "default"
       }
     }
 
@@ -155,8 +152,8 @@ job "everything" {
     }
 
     ephemeral_disk {
-      sticky  = true
-      migrate = true
+      sticky  = false
+      migrate = false
       size    = 500
     }
 

@@ -73,6 +73,8 @@ const refused: readonly (readonly [string, string, RegExp])[] = [
   ['an unknown block of a task', inTask('   foo {}'), /^job:4:4: task has no foo; it has .*template/],
   ['a secret of the vault', inTask('vault {}'), /^job:4:1: vault is not served: let a template/],
   ['a mesh', 'job "j" {\n group "g" {\n service {\n connect {}\n }\n }\n}', /^job:4:2: connect is not served: this program has no service mesh/],
+  ['name servers', 'job "j" {\n group "g" {\n network {\n dns {}\n }\n }\n}', /^job:4:2: dns is not served: tasks resolve names/],
+  ['a name of the network', 'job "j" {\n group "g" {\n network {\n hostname = "x"\n }\n }\n}', /^job:4:2: hostname is not served/],
   ['a dynamic block without content', inTask('dynamic "env" {}'), /^job:4:1: dynamic has one block, content: write dynamic "name"/],
   ['a dynamic block without for_each', inTask('dynamic "env" {\ncontent {}\n}'), /^job:4:1: dynamic has no for_each/],
   ['a dynamic block without a name', inTask('dynamic {}'), /^job:4:1: dynamic has one name/],

@@ -195,7 +195,7 @@ const cases: readonly Case[] = [
   ['more ports than a row takes', {}, ports(...manyPorts(256)), { Resources: { Networks: [{ DynamicPorts: [{ Label: 'more' }] }] } }, `${g}.Networks have 257 ports, with those of the tasks: at most 256`],
   ['many ports', {}, ports(...manyPorts(256)), {}, null],
   ['a static port twice', {}, { Networks: [{ ReservedPorts: [{ Label: 'a', Value: 80 }, { Label: 'b', Value: 80 }] }] }, {}, `${g}.Networks[0].ReservedPorts[1].Value 80 is the port of`],
-  ['one port of two networks', {}, { Networks: [{ ReservedPorts: [{ Label: 'a', Value: 80 }, { Label: 'b', Value: 80, HostNetwork: 'in' }] }] }, {}, null],
+  ['one static port of two networks', {}, { Networks: [{ ReservedPorts: [{ Label: 'a', Value: 80 }] }, { ReservedPorts: [{ Label: 'b', Value: 80, HostNetwork: 'in' }] }] }, {}, `${g}.Networks[1].ReservedPorts[0].Value 80 is the port of`],
   ['a port that is none', {}, ports({ Label: 'a', Value: 65_536 }), {}, `${g}.Networks[0].DynamicPorts[0].Value must be from 1 to 65535`],
   ['a port to nowhere', {}, ports({ Label: 'a', To: -2 }), {}, `${g}.Networks[0].DynamicPorts[0].To must be from -1`],
   ['a service of an unknown port', {}, { Services: [{ PortLabel: 'x' }] }, {}, `${g}.Services[0].PortLabel "x" is the label of no port`],
@@ -305,6 +305,29 @@ t.test('what this program does not do is refused where it is set', async (t) => 
     /^TaskGroups\[0\]\.Tasks\[0\]\.Vault is not/,
   ])
   t.equal(refused.count, 2)
+})
+
+const Networks = (network: Json) => ({ Networks: [network] })
+const refusedInGroup: readonly (readonly [group: Json, refusal: RegExp | null])[] = [
+  [ports({ Label: 'a', HostNetwork: 'internal' }), /DynamicPorts\[0\]\.HostNetwork is not served/],
+  [ports({ Label: 'a', hostnetwork: 'internal' }), /DynamicPorts\[0\]\.HostNetwork is not served/],
+  [ports({ Label: 'a', HostNetwork: 'default' }, { Label: 'b', HostNetwork: '' }), null],
+  [Networks({ DNS: { Servers: ['10.0.0.1'] } }), /Networks\[0\]\.DNS is not served/],
+  [Networks({ DNS: { Servers: null, Searches: [], Options: null } }), null],
+  [Networks({ Hostname: 'web' }), /Networks\[0\]\.Hostname is not served/],
+  [Networks({ Hostname: '', DNS: null }), null],
+  [{ EphemeralDisk: { Sticky: true } }, /EphemeralDisk\.Sticky true is not served/],
+  [{ EphemeralDisk: { Migrate: true } }, /EphemeralDisk\.Migrate true is not served/],
+  [{ EphemeralDisk: { Sticky: false, Migrate: false } }, null],
+]
+
+t.test('what a group asks of networks and disks in vain is refused', async (t) => {
+  for (const [group, refusal] of refusedInGroup) {
+    const texts = readJob(jobWith({}, group)).refused.texts()
+    const what = JSON.stringify(group)
+    if (refusal === null) t.same(texts, [], what)
+    else t.match(texts, [refusal], what)
+  }
 })
 
 t.test('what is seldom meant is a warning', async (t) => {
