@@ -147,6 +147,7 @@ type JobAlone = Omit<JobSpec, 'TaskGroups'>
 
 function groupWithDefaults(draft: Draft<TaskGroup>, job: JobAlone): TaskGroup {
   const name = draft.Name ?? ''
+  const count = draft.Count ?? draft.Scaling?.Min ?? 1
   const disconnect =
     draft.Disconnect === undefined ? null : disconnectWithDefaults(draft.Disconnect)
   const restart: Restart = {
@@ -155,7 +156,7 @@ function groupWithDefaults(draft: Draft<TaskGroup>, job: JobAlone): TaskGroup {
   }
   return {
     Name: name,
-    Count: draft.Count ?? 1,
+    Count: count,
     Meta: draft.Meta ?? {},
     Constraints: (draft.Constraints ?? []).map(constraintWithDefaults),
     Affinities: (draft.Affinities ?? []).map(affinityWithDefaults),
@@ -180,7 +181,7 @@ function groupWithDefaults(draft: Draft<TaskGroup>, job: JobAlone): TaskGroup {
     MaxClientDisconnect: draft.MaxClientDisconnect ?? disconnect?.LostAfter ?? null,
     ...(disconnect !== null && { Disconnect: disconnect }),
     ...(draft.Scaling !== undefined && {
-      Scaling: { ...scalingDefaults, Min: draft.Count ?? 1, ...draft.Scaling },
+      Scaling: { ...scalingDefaults, Min: count, ...draft.Scaling },
     }),
     Tasks: (draft.Tasks ?? []).map((task) =>
       taskWithDefaults(task, { restart, prefix: `${job.Name}-${name}` }),

@@ -167,6 +167,20 @@ t.test('services, checks, ports, templates and artifacts are completed', async (
   t.match(task?.VolumeMounts[0], { PropagationMode: 'private', ReadOnly: false })
 })
 
+t.test('a count that is left out is the least that scaling allows', async (t) => {
+  const countsOf = (group: Json) => {
+    return completed(jobWith({}, group)).TaskGroups.map(({ Count, Scaling }) => [
+      Count,
+      Scaling?.Min,
+    ])
+  }
+  t.same(countsOf({ Scaling: { Min: 2, Max: 5 } }), [[2, 2]])
+  t.same(countsOf({ Scaling: { Min: 0, Max: 5 } }), [[0, 0]])
+  t.same(countsOf({ Scaling: { Max: 5 } }), [[1, 1]])
+  t.same(countsOf({ Count: 3, Scaling: { Max: 5 } }), [[3, 3]])
+  t.same(countsOf({ Count: 3, Scaling: { Min: 2, Max: 5 } }), [[3, 2]])
+})
+
 t.test(`a complete job stays as it is (seed ${seed})`, async (t) => {
   const part = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined })
   const rules = fc.record({

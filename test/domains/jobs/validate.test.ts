@@ -124,6 +124,7 @@ const cases: readonly Case[] = [
   ['a count of very many', {}, { Count: 50_001 }, {}, 'TaskGroups have a Count of 50001 together: at most 50000'],
   ['a count of many', {}, { Count: 50_000 }, {}, null],
   ['bounds of a count', {}, { Count: 2, Scaling: { Max: 2 } }, {}, null],
+  ['bounds above 1, without a count', {}, { Scaling: { Min: 2, Max: 5 } }, {}, null],
   ['bounds without a maximum', {}, { Scaling: { Min: 0 } }, {}, `${g}.Scaling.Max is missing`],
   ['bounds below 0', {}, { Scaling: { Min: -1, Max: 2 } }, {}, `${g}.Scaling.Min must be at least 0`],
   ['bounds the wrong way round', {}, { Scaling: { Min: 3, Max: 2 } }, {}, `${g}.Scaling.Max must be at least Min, which is 3`],
