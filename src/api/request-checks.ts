@@ -1,7 +1,10 @@
 /** What every request has to pass before its route, whatever the route is. */
+import { defaultRegion } from '../lib/default-region.ts'
 import { MusterError } from '../lib/errors.ts'
 import { HttpRefusal } from './errors.ts'
 import type { Exchange } from './request.ts'
+import type { ApiRequest } from './route.ts'
+import { site } from './site.ts'
 
 /** Proxies send whole URLs: what counts is what follows the host. */
 export function originForm(url: string): string {
@@ -24,9 +27,20 @@ export function assertWanted({ request, response, aborted }: Exchange): void {
   }
 }
 
-/** No server of another region is ever asked from here. The text is the one that Nomad's tools look for. */
+/** In the query of a request. */
 export function refuseOtherRegion(exchange: Exchange, own: string): void {
   if (!exchange.hasSearch) return
   const region = exchange.search.text('region') ?? ''
-  if (region !== '' && region !== own) throw new HttpRefusal(500, 'No path to region')
+  if (region !== '' && region !== own) throw noPathToRegion()
+}
+
+/** In the body of a request. Clients complete what they send with the default, whatever region their agent is of. */
+export function refuseOtherRegionOf(request: ApiRequest, region: string): void {
+  if (region === '' || region === defaultRegion) return
+  if (region !== request.service(site).region) throw noPathToRegion()
+}
+
+/** No server of another region is ever asked from here. The text is the one that Nomad's tools look for. */
+function noPathToRegion(): HttpRefusal {
+  return new HttpRefusal(500, 'No path to region')
 }

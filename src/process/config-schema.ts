@@ -1,5 +1,6 @@
 /** All keys of a configuration file. A leaf's description completes the sentence "must be …". */
 import Type from 'typebox'
+import { defaultRegion } from '../lib/default-region.ts'
 import { logLevels } from '../lib/log.ts'
 import { aclSchema } from './config-acl.ts'
 import { httpSchema } from './config-http.ts'
@@ -33,7 +34,10 @@ export const fileSchema = Type.Object(
         about: 'unique in the region; letters, digits, `.`, `-`, `_`',
       }),
     ),
-    region: name('a region', { default: 'global', about: 'servers of one region are a cluster' }),
+    region: name('a region', {
+      default: defaultRegion,
+      about: 'servers of one region are a cluster',
+    }),
     datacenter: name('a datacenter', { default: 'dc1', about: 'where this machine is' }),
     data_dir: Type.Optional(
       path('the path of a folder', { shown: 'required', about: "the agent's own folder" }),

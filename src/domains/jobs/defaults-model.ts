@@ -2,6 +2,7 @@
  * A job completed: what was left out gets its default, by the type of the job, and groups and tasks inherit what the job
  * and the group say. A complete job stays as it is.
  */
+import { defaultRegion } from '../../lib/default-region.ts'
 import type { Draft, JobDraft } from './draft-model.ts'
 import type { Disconnect, EphemeralDisk, JobSpec, TaskGroup } from './model.ts'
 import { networkWithDefaults, serviceWithDefaults } from './network-defaults-model.ts'
@@ -120,7 +121,7 @@ export function withDefaults(draft: JobDraft, namespace: string): JobSpec {
     ID: id,
     Name: draft.Name ?? id,
     Namespace: draft.Namespace ?? namespace,
-    Region: draft.Region ?? 'global',
+    Region: draft.Region === undefined || draft.Region === '' ? defaultRegion : draft.Region,
     Type: type,
     Priority: draft.Priority ?? 50,
     AllAtOnce: draft.AllAtOnce ?? false,

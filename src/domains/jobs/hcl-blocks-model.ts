@@ -326,6 +326,7 @@ export const jobBlock: BlockShape = {
     priority: ['Priority', 'whole'],
     all_at_once: ['AllAtOnce', 'flag'],
     datacenters: ['Datacenters', 'texts'],
+    node_pool: ['NodePool', 'text'],
   },
   maps: { meta: ['Meta', 'textMap'] },
   blocks: {

@@ -1,5 +1,6 @@
 /** Methods on jobs that are not registered: a job file is parsed, and a job is validated. */
 import { Type } from 'typebox'
+import { MusterError } from '../../lib/errors.ts'
 import { defineLocalMethod } from '../../rpc/method.ts'
 import { checkNamespaceName } from '../namespaces/model.ts'
 import { namespaceOf } from '../namespaces/queries.ts'
@@ -28,7 +29,9 @@ const parse = defineLocalMethod({
   requires: ({ namespace }) => inNamespace(namespace, 'parse-job'),
   run: async (_context, { namespace, text, variables, complete }): Promise<ParsedJob> => {
     checkNamespaceName(namespace)
-    const { draft } = readJob(parseJobFile(text, variables))
+    const { draft, refused } = readJob(parseJobFile(text, variables))
+    // They are no part of the job that is answered, so nobody would say so later.
+    if (!refused.isEmpty) throw new MusterError('invalid_argument', refused.texts().join('; '))
     return complete ? { complete, job: withDefaults(draft, namespace) } : { complete, job: draft }
   },
 })

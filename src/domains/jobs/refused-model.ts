@@ -9,6 +9,7 @@ const csi = 'is not served: volumes are folders of the machines'
 
 /** Values of these that ask for nothing, beside what is empty. */
 export const harmlessValues: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  JobSpecification: { NodePool: 'default' },
   JobPort: { HostNetwork: 'default' },
 }
 
@@ -17,6 +18,7 @@ export const refusedMembers: Readonly<Record<string, Readonly<Record<string, str
     Multiregion: 'is not served: each cluster stands for itself; register the job at each of them',
     ConsulToken: 'does not belong in a job: send a token along with the request',
     VaultToken: 'does not belong in a job: send a token along with the request',
+    NodePool: 'is not served: choose nodes by constraints, and leave it out or say default',
   },
   JobTaskGroup: {
     Consul: consul,

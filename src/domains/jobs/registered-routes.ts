@@ -12,7 +12,7 @@ import { blocking, flag, inNamespace, listing, ok, optionally, text } from '../.
 import { MusterError } from '../../lib/errors.ts'
 import { defaultNamespace } from './model.ts'
 import { registeredJobMethods, type Evaluated, type Registered } from './registered-methods.ts'
-import { namespaceOf } from './routes.ts'
+import { jobOf, namespaceOf } from './routes.ts'
 import {
   jobBodyBytesMax,
   JobEvaluated,
@@ -196,8 +196,11 @@ const notFound: ApiReply = { status: 404, text: 'job not found' }
 
 async function register(request: ApiRequest, id: string | null): Promise<ApiReply> {
   const fields = request.fields()
-  const job = fields.object('Job')
-  if (job === undefined) throw missing('Job')
+  const job = jobOf(request)
+  if (fields.boolean('PreserveCounts') === true) {
+    const text = 'PreserveCounts must be false: write the counts that are to stay into the job'
+    throw new MusterError('invalid_argument', text)
+  }
   const written = job.text('ID')
   if (id !== null && written !== id) {
     const text = `Job.ID must be that of the path, ${JSON.stringify(id)}, not ${JSON.stringify(written)}`

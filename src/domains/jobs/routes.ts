@@ -1,4 +1,6 @@
 /** `/v1/jobs/parse` and `/v1/validate/job`. */
+import type { Fields } from '../../api/fields.ts'
+import { refuseOtherRegionOf } from '../../api/request-checks.ts'
 import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
 import { inNamespace, ok } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
@@ -65,8 +67,7 @@ async function parse(request: ApiRequest): Promise<ApiReply> {
 
 async function validate(request: ApiRequest): Promise<ApiReply> {
   const fields = request.fields()
-  const job = fields.object('Job')
-  if (job === undefined) throw new MusterError('invalid_argument', 'Job is missing')
+  const job = jobOf(request)
   const { errors, warnings } = await request.call(jobMethods.validate, {
     namespace: request.namespace ?? namespaceOf(job.text('Namespace')),
     job: fields.raw('Job'),
@@ -79,6 +80,14 @@ async function validate(request: ApiRequest): Promise<ApiReply> {
       Warnings: shownWarnings(warnings),
     },
   }
+}
+
+/** That the body has. Throws where there is none, and for one of another region, as for a request to one. */
+export function jobOf(request: ApiRequest): Fields {
+  const job = request.fields().object('Job')
+  if (job === undefined) throw new MusterError('invalid_argument', 'Job is missing')
+  refuseOtherRegionOf(request, job.text('Region') ?? '')
+  return job
 }
 
 /** Of a job that says so itself, or nothing. */

@@ -140,6 +140,7 @@ export const RegisterBody = Type.Object({
   Job: JobShape,
   EnforceIndex: Type.Optional(flag('Only if JobModifyIndex is as below')),
   JobModifyIndex: Type.Optional(count('That of the job; 0: it must not exist')),
+  PreserveCounts: Type.Optional(flag('Must be false')),
 })
 
 export const RevertBody = Type.Object({

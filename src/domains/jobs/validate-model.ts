@@ -67,7 +67,6 @@ function checkNames(job: JobSpec, problems: Problems): void {
   if (job.ID.length > idLengthMax) problems.add('ID', `must have at most ${idLengthMax} letters`)
   if (job.Name === '') problems.add('Name', 'is missing')
   else if (job.Name.includes('\0')) problems.add('Name', 'must have no NUL in it')
-  if (job.Region === '') problems.add('Region', 'is missing')
   if (!isNamespaceName(job.Namespace)) problems.add('Namespace', `is none: ${namespaceRule}`)
   if (!isJobType(job.Type)) {
     problems.add('Type', `must be one of ${jobTypes.join(', ')}`)

@@ -1,5 +1,6 @@
 /** `PUT /v1/job/:id/plan`: a dry run. */
 import { Type, type TSchema } from 'typebox'
+import { refuseOtherRegionOf } from '../../api/request-checks.ts'
 import type { DescribedRoute } from '../../api/route.ts'
 import { count, flag, inNamespace, mapOf, nullable, ok, text, Time } from '../../api/shape.ts'
 import { dateText } from '../../lib/date-text.ts'
@@ -118,6 +119,7 @@ export const planRoutes: readonly DescribedRoute[] = [
       const fields = request.fields()
       const job = fields.object('Job')
       if (job === undefined) throw new MusterError('invalid_argument', 'Job is missing')
+      refuseOtherRegionOf(request, job.text('Region') ?? '')
       const planned = await request.call(planMethods.plan, {
         namespace: request.namespace ?? (job.text('Namespace') || 'default'),
         id: request.parameter('job_id'),

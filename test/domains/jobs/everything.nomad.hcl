@@ -24,6 +24,7 @@ job "everything" {
   name        = "Everything"
   namespace   = "default"
   region      = "global"
+  node_pool   = "default"
   type        = "service"
   priority    = 70
   all_at_once = false

@@ -54,6 +54,43 @@ t.test('what cannot be read is refused', async (t) => {
   }
 })
 
+t.test('a job of another region is refused, however it is asked for', async (t) => {
+  const server = await serverOfOne(t)
+  const urls = ['/v1/validate/job', '/v1/jobs', '/v1/job/web', '/v1/job/web/plan']
+  for (const url of urls) {
+    for (const member of ['Region', 'region']) {
+      const answer = await server.ask('PUT', url, { Job: jobWith({ [member]: 'mars' }) })
+      t.match(answer, { status: 500, body: 'No path to region' }, `${url} ${member}`)
+    }
+    for (const Region of ['', 'global', null]) {
+      const answer = await server.ask('PUT', url, { Job: jobWith({ Region }) })
+      t.equal(answer.status, 200, `${url} ${Region}: ${answer.body}`)
+    }
+  }
+  t.match((await server.ask('GET', '/v1/job/web')).json(), { Region: 'global' })
+})
+
+t.test('what a registration asks for in vain is refused', async (t) => {
+  const server = await serverOfOne(t)
+  const NodePool = { status: 400, body: /^NodePool is not served: choose nodes by constraints/ }
+  const pool = await server.ask('PUT', '/v1/jobs', { Job: jobWith({ NodePool: 'gpu' }) })
+  t.match(pool, NodePool)
+  const ofPool = (name: string) => ({
+    JobHCL: file.replace('"web" {', `"web" {\n node_pool = "${name}"`),
+  })
+  t.match(await server.ask('PUT', '/v1/jobs/parse', ofPool('gpu')), NodePool)
+  t.equal((await server.ask('PUT', '/v1/jobs/parse', ofPool('default'))).status, 200)
+  const PreserveCounts = await server.ask('PUT', '/v1/jobs', {
+    Job: jobWith(),
+    PreserveCounts: true,
+  })
+  t.match(PreserveCounts, { status: 400, body: /^PreserveCounts must be false: write the counts/ })
+  t.equal((await server.ask('GET', '/v1/job/web')).status, 404)
+  const Job = jobWith({ NodePool: 'default' })
+  const taken = await server.ask('PUT', '/v1/jobs', { Job, PreserveCounts: false })
+  t.equal(taken.status, 200, taken.body)
+})
+
 t.test('a job is checked, and nothing is registered', async (t) => {
   const server = await serverOfOne(t, { begin: false })
   const good = await server.ask('PUT', '/v1/validate/job', { Job: jobWith() })

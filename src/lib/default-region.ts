@@ -1,0 +1,2 @@
+/** Of clusters and jobs that name none. */
+export const defaultRegion = 'global'
