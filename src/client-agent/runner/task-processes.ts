@@ -77,22 +77,38 @@ export class TaskProcesses {
     return this.#started.get(name) ?? null
   }
 
-  /** Finds what an earlier process of the agent had under way. */
+  /**
+   * Finds what an earlier process of the agent had under way. Resolves once that is known: what has to be started first may wait for
+   * servers, which hear of this agent only afterwards.
+   */
   async recover(tasks: readonly (readonly [name: string, machine: TaskMachine])[]): Promise<void> {
+    const unstarted = new Map<string, AbortController>()
     for (const [name, { phase }] of tasks) {
-      await this.#recoverOne(name, phase).catch((error: unknown) => this.#refused(name, error))
+      try {
+        if (await this.#isFound(name, phase)) continue
+        // From now on it may be told that it is not wanted any more. The earlier process may have been told.
+        const aborting = new AbortController()
+        if (phase.type === 'starting' && phase.stop !== null) aborting.abort()
+        this.#starting.set(name, aborting)
+        unstarted.set(name, aborting)
+      } catch (error) {
+        this.#refused(name, error)
+      }
     }
     this.#before = new Map()
+    for (const [name, aborting] of unstarted) void this.start(name, aborting)
   }
 
   /** Never rejects. */
-  async start(name: string): Promise<void> {
-    const aborting = new AbortController()
+  async start(name: string, aborting = new AbortController()): Promise<void> {
     this.#starting.set(name, aborting)
     this.#changes.delete(name)
     const { id, log, save, take } = this.#options
     try {
       await save()
+      if (aborting.signal.aborted) {
+        throw new MusterError('cancelled', 'the task is not wanted any more')
+      }
       const started = await this.#startBy(name, aborting.signal)
       this.#watch(name, started)
       take(name, { type: 'started' })
@@ -173,28 +189,30 @@ export class TaskProcesses {
     for (const commands of this.#commands.values()) for (const one of commands) one.kill()
   }
 
-  async #recoverOne(name: string, phase: TaskMachine['phase']): Promise<void> {
+  /** Also where nothing is to be found. False: it was to start, and has not. */
+  async #isFound(name: string, phase: TaskMachine['phase']): Promise<boolean> {
     const { drivers, setupOf, take } = this.#options
     const setup = setupOf(name)
-    if (setup === null) return
+    if (setup === null) return true
     const handle = this.#before.get(name)
     const driver = drivers.known(setup.task.Driver)
     if (phase.type === 'running' || phase.type === 'delaying' || phase.type === 'ending') {
       if (handle === undefined || driver === null) {
         const reason = 'the agent has lost sight of the task'
         take(name, { type: 'exited', exit: { type: 'unknown', reason } })
-        return
+        return true
       }
       this.#watch(name, driver.recover(await toFind(setup), handle))
       this.#templatesOf(setup, true)
-      return
+      return true
     }
-    if (phase.type !== 'starting') return
+    if (phase.type !== 'starting') return true
     const found = (await driver?.find(await toFind(setup))) ?? null
-    if (found === null) return this.start(name)
+    if (found === null) return false
     this.#watch(name, found)
     take(name, { type: 'started' })
     this.#templatesOf(setup, true)
+    return true
   }
 
   async #startBy(name: string, signal: AbortSignal): Promise<StartedTask> {
