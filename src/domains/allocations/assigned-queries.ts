@@ -51,7 +51,7 @@ function assignedOf(reader: Reader, row: AllocationRow, datacenter: string): Ass
     groupName: row.group,
     resources: row.resources,
     desiredStatus: row.desiredStatus,
-    migrate: row.migrate,
+    migrate: row.deploymentId === undefined && group.Migrate !== null,
     ...(row.skipsDelay === true && { skipsDelay: true }),
     ...(row.clientStatus === 'unknown' && { isUnknown: true }),
     ...(isUnpromotedCanary(reader, row) && { canary: true }),

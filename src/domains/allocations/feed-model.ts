@@ -82,7 +82,7 @@ export const Assigned = Type.Object({
   groupName: GroupName,
   resources: AllocatedResources,
   desiredStatus: Type.Enum([...desiredStatuses]),
-  /** It moves away from this node: its health is that of `migrate` of the group. */
+  /** No deployment waits for it: its health is judged by `migrate` of the group, for drains. */
   migrate: Type.Boolean(),
   /** Its tasks are ended without their delays. */
   skipsDelay: Type.Optional(Type.Literal(true)),

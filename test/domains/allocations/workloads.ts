@@ -14,6 +14,7 @@ import {
 } from '../../../src/domains/evaluations/model.ts'
 import { evaluations } from '../../../src/domains/evaluations/table.ts'
 import { withDefaults } from '../../../src/domains/jobs/defaults-model.ts'
+import type { JobDraft } from '../../../src/domains/jobs/draft-model.ts'
 import type { JobSpec, TaskGroup } from '../../../src/domains/jobs/model.ts'
 import { jobs, jobVersions, type JobRow } from '../../../src/domains/jobs/table.ts'
 import type { NodeSpec } from '../../../src/domains/nodes/model.ts'
@@ -129,7 +130,7 @@ export class Workloads {
   async plant(
     id = 'web',
     type: JobRow['type'] = 'service',
-    group: { readonly MaxClientDisconnect?: number } = {},
+    group: GroupDraft = {},
   ): Promise<Placed> {
     const task = { Name: 'main', Driver: 'mock_driver' }
     const draft = {
@@ -199,6 +200,8 @@ export class Workloads {
     return this.apply('allocations.plan', { evaluation, jobModifyIndex, ...none, nowMs, ...more })
   }
 }
+
+type GroupDraft = NonNullable<JobDraft['TaskGroups']>[number]
 
 export type Placed = { readonly jobId: string; readonly index: number; readonly evaluation: string }
 

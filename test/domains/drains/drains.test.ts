@@ -1,5 +1,7 @@
 /** Drains on one server without a scheduler: the test plays the scheduler and the agents. */
 import t, { type Test } from 'tap'
+import { healthRulesOf } from '../../../src/client-agent/runner/health.ts'
+import { assignedTo } from '../../../src/domains/allocations/assigned-queries.ts'
 import type { JobRow } from '../../../src/domains/jobs/table.ts'
 import { eventuallyTrue } from '../../support/eventually.ts'
 import {
@@ -111,6 +113,33 @@ void t.test('a service moves one by one, as its replacements turn healthy', asyn
   await isOver()
   const { Events } = await read()
   t.match(Events.at(-1), { Message: 'Node drain complete', Details: null })
+})
+
+void t.test('a drain goes on where an operator judges deployments', async (t) => {
+  const { here, node, elsewhere, drain, isOver } = await draining(t)
+  const Update = { MaxParallel: 1, HealthCheck: 'manual' }
+  const Migrate = { MinHealthyTime: 3_000_000_000, HealthCheck: 'task_states' }
+  const job = await here.plant('web', 'service', { Update, Migrate })
+  const place = [placedOn(job, node, 0), placedOn(job, node, 1, { deploymentId: idOf('depl', 1) })]
+  await here.plan(job, { place })
+  await report(here, node, [0, 1], 'running', true)
+  await here.count('web', 2)
+  await drain(hour)
+  await eventuallyTrue('one is marked', () => marked(here, [0, 1]).length === 1)
+  const [first = 0] = marked(here, [0, 1])
+  const now = { ...job, index: here.job()?.jobModifyIndex ?? 0 }
+  await stopped(here, now, node, [first])
+  await here.plan(now, { place: [placedOn(job, elsewhere, 7)] })
+  const rulesOf = (nodeId: string, number: number) => {
+    const reply = here.read((reader) => assignedTo(reader, nodeId, [idOf('allo', number)]))
+    return reply.allocations.map((assigned) => healthRulesOf(assigned))
+  }
+  t.match(rulesOf(elsewhere, 7), [{ minHealthyMs: 3_000, byChecks: false }], 'its agent judges it')
+  t.strictSame(rulesOf(node, 1), [null], 'that of a deployment waits for the operator')
+  await report(here, elsewhere, [7], 'running', true)
+  await eventuallyTrue('the other is marked', () => marked(here, [0, 1]).length === 2)
+  await stopped(here, now, node, [1 - first])
+  await isOver()
 })
 
 void t.test('it says of each allocation what it waits for', async (t) => {
