@@ -6,7 +6,7 @@ import { NodeId } from '../nodes/model.ts'
 import { nodeHeartbeats } from '../nodes/services.ts'
 import { reportsMax } from './feed-model.ts'
 import { allocationById } from './queries.ts'
-import { isNews, reportAllocations, Reported } from './reported-commands.ts'
+import { isNews, keepsHealthOf, reportAllocations, Reported } from './reported-commands.ts'
 
 /** What agents said, each of its node as its uplink proved. */
 export const reportedMethod = definePeerMethod({
@@ -21,9 +21,10 @@ export const reportedMethod = definePeerMethod({
   run: async (context, { reports }) => {
     const reader = context.read()
     // An agent whose server was lost says again what was taken already.
+    const keepsHealth = keepsHealthOf(reader)
     const news = reports.filter(({ node, report }) => {
       const row = allocationById(reader, report.id)
-      return row === null || row.nodeId !== node || isNews(row, report)
+      return row === null || row.nodeId !== node || isNews(row, report, keepsHealth)
     })
     if (news.length === 0) return { index: reader.appliedIndex, unknown: [] }
     // Of a node that is disconnected still, nothing that it runs would count.

@@ -32,6 +32,9 @@ import { jobChanges, JobWork, workingJobs, type WorkingJob } from './work-comman
 /** The command version from which on a job is looked at again when an agent ended what was to run on. */
 const cutShortVersion = 13
 
+/** The command version from which on a report without a health leaves what is known of it, as an operator said it. */
+const keptHealthVersion = 16
+
 /** From the placement of one that was cut short to the next look at its job, at least. */
 const cutShortAgainMs = 10_000
 
@@ -64,6 +67,8 @@ type Found = {
   readonly deployments: ReadonlyMap<string, DeploymentRow>
   /** The cluster knows `cutShortVersion`. */
   readonly looksAtCutShort: boolean
+  /** It knows `keptHealthVersion`. */
+  readonly keepsHealth: boolean
 }
 
 export const reportAllocations = defineCommand({
@@ -90,7 +95,8 @@ export const reportAllocations = defineCommand({
     const deployments = deploymentsOf(reader, rows.values())
     const updating = await updatingOf(reader, jobs, judged)
     const looksAtCutShort = reader.commandVersion >= cutShortVersion
-    return { rows, taken, jobs, updating, deployments, looksAtCutShort }
+    const keepsHealth = keepsHealthOf(reader)
+    return { rows, taken, jobs, updating, deployments, looksAtCutShort, keepsHealth }
   },
   apply: ({ index }, { reports, nowMs }, found): Applied<ReportedOutcome> => {
     const draft = new ReportDraft(found, { index, nowMs })
@@ -165,9 +171,10 @@ class ReportDraft {
       this.#unknown.push({ node, id: report.id })
       return
     }
-    if (!isNews(before, report)) return
+    const { keepsHealth } = this.#found
+    if (!isNews(before, report, keepsHealth)) return
     const { index, nowMs } = this.#moment
-    const { id, ...told } = report
+    const { id, ...told } = withHealth(report, before, keepsHealth)
     const row: AllocationRow = { ...before, ...told, modifyMs: nowMs, modifyIndex: index }
     this.#rows.set(id, row)
     this.#deployments.changed(before, row)
@@ -240,10 +247,22 @@ class ReportDraft {
   }
 }
 
-/** What has ended stays so. Of one that was lost, its agent may say once how it ended. */
-export function isNews(row: AllocationRow, report: Report): boolean {
+export function keepsHealthOf({ commandVersion }: Pick<Reader, 'commandVersion'>): boolean {
+  return commandVersion >= keptHealthVersion
+}
+
+/**
+ * What has ended stays so. Of one that was lost, its agent may say once how it ended. `keepsHealth`: an agent that has found nothing
+ * takes back no health.
+ */
+export function isNews(row: AllocationRow, report: Report, keepsHealth: boolean): boolean {
   if (row.clientStatus === 'lost') return isClientTerminal(report)
   if (isClientTerminal(row)) return false
   const { id, clientStatus, clientDescription, tasks, health } = row
-  return !isDeepStrictEqual({ id, clientStatus, clientDescription, tasks, health }, report)
+  const known = { id, clientStatus, clientDescription, tasks, health }
+  return !isDeepStrictEqual(known, withHealth(report, row, keepsHealth))
+}
+
+function withHealth(report: Report, { health }: AllocationRow, keepsHealth: boolean): Report {
+  return keepsHealth && report.health === null ? { ...report, health } : report
 }

@@ -122,6 +122,36 @@ void t.test('one that was lost never runs again, and its agent says how it ended
   t.match(here.job(), { groups: [{ lost: 0, complete: 1 }] })
 })
 
+void t.test(
+  'what an operator said of its health outlasts reports of an agent that has not',
+  async (t) => {
+    const group = { group: 'g', desiredCanaries: 0, desiredTotal: 1 }
+    for (const version of [15, 16]) {
+      const here = await workloads(t, version)
+      const node = await here.node(1)
+      const job = await here.plant()
+      const deployment = {
+        id: idOf('depl', 1),
+        groups: [{ ...group, autoRevert: false, autoPromote: false, progressDeadlineMs: 60_000 }],
+      }
+      const placed = placedOn(job, node, 0, { deploymentId: deployment.id })
+      await here.plan(job, { place: [placed], deployment })
+      await report(here, node, reportOf(first))
+      const [id, evaluationId] = [deployment.id, idOf('eval', 77)]
+      const judged = { id, healthy: [first], unhealthy: [], evaluationId, nowMs }
+      t.match(await here.apply('allocations.setHealth', judged), { type: 'changed' })
+      const same = await report(here, node, reportOf(first))
+      t.equal(same.changed.length, version < 16 ? 1 : 0)
+      await report(here, node, reportOf(first, { clientDescription: 'still' }))
+      const health = version < 16 ? null : { healthy: true }
+      t.match(here.allocation(first), { clientDescription: 'still', health })
+      const unhealthy = { healthy: false, timeMs: nowMs }
+      await report(here, node, reportOf(first, { health: unhealthy }))
+      t.match(here.allocation(first), { health: unhealthy }, 'its agent may find otherwise')
+    }
+  },
+)
+
 void t.test('health leads to an evaluation while older versions are being replaced', async (t) => {
   const here = await workloads(t)
   const node = await here.node(1)
