@@ -4,7 +4,7 @@ import type { FileChunk, LogsOf } from '../../domains/tasks/services.ts'
 import { delay } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError, systemCodeOf } from '../../lib/errors.ts'
-import { logFilesOf, sizeOf, type LogFile } from './log-files.ts'
+import { currentLog, logFilesOf, sizeOf, type LogFile } from './log-files.ts'
 
 const chunkBytesMax = 32 * 1024
 /** Between two looks for more. */
@@ -33,11 +33,15 @@ export async function* readLogs(
     if (data.length > 0) {
       yield { file: nameOf(file), offset: at.offset, data }
       at.offset += data.length
-    } else if (now.at(-1) !== file) Object.assign(at, { number: at.number + 1, offset: 0 })
-    else if (!follow) return
+    } else if (now.at(-1) !== file) {
+      // What was read of it while it was written may be in several files now, and never in the one that is written.
+      const over = now.at(-2) === file ? 0 : Math.max(0, at.offset - (await sizeOf(file.path)))
+      Object.assign(at, { number: at.number + 1, offset: over })
+    } else if (!follow) return
     else {
       // It was emptied when it got its number.
-      if ((await sizeOf(file.path)) < at.offset) at.offset = 0
+      const isEmptied = (await sizeOf(file.path)) < at.offset
+      if (isEmptied && (await currentLog(folder, task, kind)) === file.path) at.offset = 0
       await delay(clock, pollMs, signal)
     }
   }

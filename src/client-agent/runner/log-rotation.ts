@@ -51,8 +51,17 @@ export class LogRotation {
       const bytesMax = Math.max(1, LogConfig.MaxFileSizeMB) * mib
       const limits = { filesMax: LogConfig.MaxFiles, bytesMax }
       for (const kind of logKinds) {
-        const size = await rotateLog(this.#folder.logs, Name, kind, limits)
-        if (size > bytesMax / 2) isBusy = true
+        const { logs } = this.#folder
+        const { bytes, isNew, droppedBytes } = await rotateLog(logs, Name, kind, limits)
+        if (isNew || bytes > bytesMax / 2) isBusy = true
+        if (droppedBytes > 0) {
+          this.#host.log.warn('a task wrote more than its log files hold, the oldest is dropped', {
+            task: Name,
+            file: kind,
+            folder: logs,
+            bytes: droppedBytes,
+          })
+        }
       }
     }
     return isBusy ? everyMs.often : everyMs.seldom

@@ -2,7 +2,7 @@
 import { appendFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { rotateLog } from '../../../src/client-agent/runner/log-files.ts'
+import { currentLog, rotateLog } from '../../../src/client-agent/runner/log-files.ts'
 import { readLogs } from '../../../src/client-agent/runner/log-reader.ts'
 import type { LogsOf } from '../../../src/domains/tasks/services.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -59,10 +59,18 @@ t.test('a reader goes on over a file that is turned over, until it leaves', asyn
   await until('three')
   await appendFile(join(folder, 'main.stdout.5'), ' four')
   await until('four')
-  await rotateLog(folder, 'main', 'stdout', { filesMax: 10, bytesMax: 1 })
+  await rotateLog(folder, 'main', 'stdout', { filesMax: 10, bytesMax: 10 })
   await appendFile(join(folder, 'main.stdout.6'), ' five')
   await until('five')
   t.equal(all, 'one two three four five')
+  await appendFile(join(folder, 'main.stdout.6'), ' six')
+  await until('six')
+  await appendFile(join(folder, 'main.stdout.6'), ' seven')
+  await rotateLog(folder, 'main', 'stdout', { filesMax: 10, bytesMax: 4 })
+  t.equal(await currentLog(folder, 'main', 'stdout'), join(folder, 'main.stdout.10'))
+  await appendFile(join(folder, 'main.stdout.10'), ' eight')
+  await until('eight')
+  t.equal(all, 'one two three four five six seven eight', 'also over one that is split')
   stopping.abort()
   t.equal((await chunks.next()).done, true)
 })
