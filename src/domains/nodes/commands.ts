@@ -12,6 +12,7 @@ import {
   ComputedClass,
   DrainMeta,
   DrainSpec,
+  driverEventsVersion,
   isAway,
   isHeldBack,
   NodeId,
@@ -59,8 +60,11 @@ export const registerNode = defineCommand({
     computedClass: ComputedClass,
     nowMs: TimeMs,
   }),
-  load: (reader, { id }) => nodeById(reader, id),
-  apply: ({ index }, { nowMs, ...told }, before): Applied<RegisterOutcome> => {
+  load: (reader, { id }) => ({
+    before: nodeById(reader, id),
+    tellsDrivers: reader.commandVersion >= driverEventsVersion,
+  }),
+  apply: ({ index }, { nowMs, ...told }, { before, tellsDrivers }): Applied<RegisterOutcome> => {
     if (before === null) {
       const row: NodeRow = {
         ...told,
@@ -87,7 +91,9 @@ export const registerNode = defineCommand({
     const now = { index, nowMs }
     const { spec, computedClass } = told
     const changed: NodeRow = { ...before, spec, computedClass, modifyIndex: index }
-    const row = isAway(before) ? withEvent(changed, cluster('Node re-registered'), now) : changed
+    const back = isAway(before) ? withEvent(changed, cluster('Node re-registered'), now) : changed
+    const news = tellsDrivers ? driverNews(before.spec.drivers, spec.drivers) : []
+    const row = news.reduce((one, happened) => withEvent(one, happened, now), back)
     const facts = row.status === 'ready' ? factsOf(row.id, { offers: true }) : []
     return {
       changes: [replace(nodes, before, row)],
@@ -96,6 +102,18 @@ export const registerNode = defineCommand({
     }
   },
 })
+
+/** Of those that were there before. */
+function driverNews(before: NodeSpec['drivers'], after: NodeSpec['drivers']): readonly Happened[] {
+  return after.flatMap(({ name, detected, healthy, healthDescription }) => {
+    const known = before.find((driver) => driver.name === name)
+    if (known === undefined) return []
+    if (known.healthy === healthy && known.detected === detected) return []
+    const word = healthy ? 'healthy' : detected ? 'unhealthy' : 'not there'
+    const message = healthDescription === '' ? `Driver is ${word}` : healthDescription
+    return [{ message, subsystem: 'Driver', details: [['driver', name]] }]
+  })
+}
 
 const StatusUpdate = Type.Object({
   id: NodeId,

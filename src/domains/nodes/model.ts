@@ -6,6 +6,8 @@ import { Type, type Static } from 'typebox'
 import { TimeMs } from '../define.ts'
 
 export const nodesVersion = 10
+/** Nodes have events of their drivers from this command version on. */
+export const driverEventsVersion = 16
 
 /** Last events that a node keeps. */
 const eventsMax = 10
@@ -101,7 +103,8 @@ export type NodeStatus = Static<typeof NodeStatus>
 
 const NodeEvent = Type.Object({
   message: Short,
-  subsystem: Type.Enum(['Cluster', 'Drain']),
+  /** `Driver`: since `driverEventsVersion`. */
+  subsystem: Type.Enum(['Cluster', 'Drain', 'Driver']),
   details: Pairs,
   timeMs: TimeMs,
   /** 0: that of the registration. */
