@@ -140,7 +140,7 @@ function idOf(request: ApiRequest): string {
 }
 
 function drainSpecOf(fields: Fields) {
-  const deadlineNs = fields.integer('Deadline')
+  const deadlineNs = fields.wideInteger('Deadline')
   if (deadlineNs === undefined) {
     throw new MusterError(
       'invalid_argument',

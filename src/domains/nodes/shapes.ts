@@ -179,7 +179,8 @@ export const DrainBody = Type.Object({
     nullable(
       Type.Object({
         Deadline: Type.Integer({
-          description: 'Nanoseconds; 0: no deadline, below 0: everything is stopped at once',
+          description:
+            'Nanoseconds; 0: no deadline, below 0: everything is stopped at once; more than 104 days are 104 days',
         }),
         IgnoreSystemJobs: Type.Optional(flag('System jobs stay')),
       }),

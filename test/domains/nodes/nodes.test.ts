@@ -267,6 +267,14 @@ t.test('a drain is set, replaced and stopped while no leader ends it', async (t)
   const strategy = (await read(server))['DrainStrategy'] as Record<string, unknown>
   t.match(strategy, { ForceDeadline: '0001-01-01T00:00:00Z' })
   t.equal(strategy['StartedAt'], (first['DrainStrategy'] as Record<string, unknown>)['StartedAt'])
+  const longest = { DrainStrategy: { Deadline: Number.MAX_SAFE_INTEGER } }
+  t.equal((await drain({ DrainSpec: { Deadline: 2 ** 63 - 1024 } })).status, 200, '292 years')
+  t.match(await read(server), longest)
+  for (const Deadline of [1.5, 1e19, '1h']) {
+    const { status, body } = await drain({ DrainSpec: { Deadline } })
+    t.equal(status, 400)
+    t.match(body, 'DrainSpec.Deadline must be a whole number of 64 bits')
+  }
   const eligible = { Eligibility: 'eligible' }
   t.equal((await server.ask('PUT', `/v1/node/${id}/eligibility`, eligible)).status, 409)
   await drain({ DrainSpec: null })
@@ -278,9 +286,10 @@ t.test('a drain is set, replaced and stopped while no leader ends it', async (t)
   t.same(messages(await read(server)).slice(1), [
     'Node drain strategy set',
     'Node drain strategy updated',
+    'Node drain strategy updated',
     'Node drain disabled',
   ])
-  await drain({ DrainSpec: { Deadline: -1 } })
+  await drain({ DrainSpec: { Deadline: -(2 ** 63) } })
   const duty = server.startDuty('drains')
   t.teardown(() => duty.stop())
   await eventuallyTrue('a new leader ends it', async () => (await read(server))['Drain'] === false)
