@@ -3,7 +3,7 @@
  * its file open over restarts of the agent, so a full one is copied to its number, gets the next number, and is emptied. What was written
  * at once and is too much for one file is copied to several.
  */
-import { ftruncateSync, readSync, writeSync } from 'node:fs'
+import { fstatSync, ftruncateSync, readSync, writeSync } from 'node:fs'
 import { link, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -134,17 +134,20 @@ class Copies {
     const copy = this.#copy
     if (copy === null) return
     const { size } = await this.#written.stat()
-    // Whoever writes faster than this reads would have it read for ever.
-    const left = Math.max(0, size - this.#at - this.#limits.bytesMax)
+    const { bytesMax } = this.#limits
+    const left = Math.max(0, size - this.#at - bytesMax)
     this.#skipped += left
     this.#at += left
-    // Without a pause in between, for what comes between the last look and the end is lost.
-    for (;;) {
+    // Without a pause in between, for what comes between the last look and the end is lost. Whoever writes faster than this reads
+    // would have it read for ever, and nothing else done here.
+    const untilBytes = size + bytesMax
+    while (this.#at < untilBytes) {
       const bytesRead = readSync(this.#written.fd, this.#buffer, 0, bufferBytes, this.#at)
       if (bytesRead === 0) break
       writeSync(copy.fd, this.#buffer, 0, bytesRead)
       this.#at += bytesRead
     }
+    this.#skipped += Math.max(0, fstatSync(this.#written.fd).size - this.#at)
     ftruncateSync(this.#written.fd)
   }
 
