@@ -168,7 +168,7 @@ class LinkStreamReader implements AsyncIterableIterator<unknown> {
       this.#end({ error })
       return
     }
-    // Buffers of frames are views: an item that waits keeps its frame, which is hardly larger.
+    // Buffers of frames are views: an item that waits keeps its frame. One that is hardly larger may stay.
     for (const item of frame.items) {
       if (this.#creditBytes <= 0) {
         const text = `${this.#method} sends beyond its credit`
@@ -176,7 +176,7 @@ class LinkStreamReader implements AsyncIterableIterator<unknown> {
         return
       }
       this.#creditBytes -= itemCost(item)
-      this.#items.push(item)
+      this.#items.push(item.length * 2 < bytes.length ? Buffer.from(item) : item)
     }
     if (frame.ended) {
       this.#end(frame.error === null ? 'done' : { error: this.#failureOf(frame.error) })

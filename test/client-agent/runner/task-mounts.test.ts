@@ -83,6 +83,8 @@ t.test('what cannot be mounted is refused', async (t) => {
   const rows: readonly (readonly [string, Of, RegExp])[] = [
     ['a volume that is gone', { hostVolumes: [] }, /no host volume "disk"/],
     ['a place over the root', { mount: { Destination: '//' } }, /cannot be mounted at "\/\/"/],
+    ['a place spelled otherwise', { mount: { Destination: '/./usr/bin' } }, /cannot be mounted at/],
+    ['one that leads back', { mount: { Destination: '/data/.' } }, /cannot be mounted at/],
     ['a place over its folders', { mount: { Destination: '/secrets/' } }, /cannot be mounted/],
     ['a place that leads about', { mount: { Destination: '/a/../b' } }, /cannot be mounted/],
     ['a place that is relative', { mount: { Destination: 'a' } }, /name a path such as/],
