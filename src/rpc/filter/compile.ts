@@ -18,6 +18,8 @@ import {
 
 /** `any` inside `any`: each level multiplies the work by the length of a list. */
 export const collectionDepthMax = 2
+/** Of all patterns of an expression together: what they take to compile, to keep, and for each record. */
+export const patternStatesMax = 10_000
 /** What a collection counts for in the estimate of the work. */
 const collectionWeight = 16
 
@@ -32,12 +34,15 @@ type Scope = {
   readonly bindings: readonly Binding[]
   readonly frames: number
   readonly depth: number
+  /** Of the patterns so far, of the whole expression. */
+  readonly patterns: { states: number }
 }
 type ValueTest = { readonly weight: number; readonly matches: (value: unknown) => boolean }
 type Resolved = { readonly shape: Shape; readonly read: (frames: Frames) => unknown }
 
 export function compileExpression(expression: Expression, record: RecordShape): Predicate {
-  return compile(expression, { record, bindings: [], frames: 1, depth: 0 })
+  const patterns = { states: 0 }
+  return compile(expression, { record, bindings: [], frames: 1, depth: 0, patterns })
 }
 
 function compile(expression: Expression, scope: Scope): Predicate {
@@ -101,6 +106,7 @@ function compileCollection(
     ],
     frames: scope.frames + used.length,
     depth: scope.depth + 1,
+    patterns: scope.patterns,
   })
   return {
     weight: 1 + part.weight * collectionWeight,
@@ -143,7 +149,7 @@ function resolve(selector: Selector, scope: Scope): Resolved {
 
 function compileMatch(match: Match, scope: Scope): Predicate {
   const { shape, read } = resolve(match.selector, scope)
-  const { weight, matches } = compileTest(match, shape)
+  const { weight, matches } = compileTest(match, shape, scope)
   const { negated } = match
   return {
     weight,
@@ -155,7 +161,7 @@ function compileMatch(match: Match, scope: Scope): Predicate {
   }
 }
 
-function compileTest(match: Match, shape: Shape): ValueTest {
+function compileTest(match: Match, shape: Shape, { patterns }: Scope): ValueTest {
   const { operator, selector } = match
   const text = match.value ?? ''
   const unfit = (what: string) =>
@@ -188,6 +194,11 @@ function compileTest(match: Match, shape: Shape): ValueTest {
     case 'matches': {
       if (shape !== 'string') throw unfit('and only a string can match a pattern')
       const pattern = patternOf(text, selector)
+      patterns.states += pattern.steps
+      if (patterns.states > patternStatesMax) {
+        const problem = `the patterns of a filter need at most ${patternStatesMax} states together`
+        throw refuseFilter(problem, selector.position)
+      }
       return {
         weight: 1 + pattern.steps,
         matches: (value) => typeof value === 'string' && pattern.test(value),

@@ -228,6 +228,23 @@ void t.test('hostile expressions end at once', (t) => {
   t.end()
 })
 
+void t.test('all patterns of a filter together are bounded', (t) => {
+  const large = 'Path matches "(a?b?){1000}c"'
+  t.ok(compileFilter(`${large} or ${large}`, shape))
+  t.throws(
+    () =>
+      compileFilter(
+        `${large} or not (any Tags as x { x matches "(a?b?){1000}c" } and ${large})`,
+        shape,
+      ),
+    {
+      code: 'invalid_argument',
+      message: /at most 10000 states together/,
+    },
+  )
+  t.end()
+})
+
 void t.test('compiled filters are kept, the ones used last', (t) => {
   const compiler = new FilterCompiler(shape, { entriesMax: 2 })
   t.equal(compiler.compile(''), null)
