@@ -6,6 +6,9 @@
 /** What JSON over HTTP may nest is far less. */
 const depthMax = 128
 
+/** So many values, each an object or a part of one, take a third of a second to make. */
+export const plainValuesMax = 1 << 20
+
 /** Of `undefined`, the one extension that plain data needs. */
 const undefinedType = 0
 
@@ -50,6 +53,7 @@ export function isPlainValue(source: Uint8Array): boolean {
   /** Values that are still to come, from the outermost list or map to the innermost. */
   const open = [1]
   let at = 0
+  let count = 0
   for (;;) {
     while (open.at(-1) === 0) open.pop()
     const level = open.length - 1
@@ -57,6 +61,8 @@ export function isPlainValue(source: Uint8Array): boolean {
     const head = readHead(bytes, at)
     if (head === null || level > depthMax) return false
     at += head.bytes
+    count += 1
+    if (count > plainValuesMax) return false
     // Every value takes a byte at least.
     if (at + head.values > bytes.length) return false
     open[level] = (open[level] ?? 1) - 1

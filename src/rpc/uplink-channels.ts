@@ -264,6 +264,10 @@ class Channel implements FrameStream {
       throw corrupt(`a frame takes over ${frameBytesMax} bytes`)
     }
     if (!isWhole) {
+      // Each is as large as it may be, so that they are few.
+      if (payload.length !== pieceBytesMax) {
+        throw corrupt(`a piece has ${payload.length} bytes instead of ${pieceBytesMax}`)
+      }
       this.#pieces.push(payload)
       return
     }

@@ -175,6 +175,7 @@ t.test('the first message that cannot be true ends the uplink, and the log names
       ],
       /a frame takes over 1048576 bytes/,
     ],
+    ['a piece of nothing', [head(1, 1, calls), head(3, 1)], /a piece has 0 bytes instead of/],
     [
       'a flood',
       [head(1, 1, calls), ...Array.from({ length: 2_000 }, () => head(4, 1))],
@@ -243,6 +244,29 @@ t.test('an item of a stream that is no plain data ends it', async (t) => {
   frame({ items: [Buffer.of(1, 0xd4, 0x72, 0x40), encodeValue('more')] })
   await t.rejects(stream.next(), { code: 'incompatible' })
   t.match(await stream.next(), { done: true })
+})
+
+t.test('an item that waits does not keep the frame around it', async (t) => {
+  const { server, ends } = pair(t)
+  const opened = server.stream(requestOf('log', {}), never)
+  const frame = (bytes: Buffer) => {
+    const message = Buffer.alloc(5 + bytes.length)
+    message.writeUInt8(2, 0)
+    message.writeUInt32BE(2, 1)
+    bytes.copy(message, 5)
+    ends.server.handlers?.onMessage(message)
+  }
+  frame(encodeStreamFrame({ accepted: true }))
+  const stream = await opened
+  // A field that the codec does not know, with 200 KiB in it.
+  const padding = Buffer.alloc(200 * 1024)
+  const unknown = Buffer.concat([Buffer.of(0xfa, 0x3f, 0x80, 0xc0, 0x0c), padding])
+  const keeps = async (): Promise<number> => {
+    const { value } = (await stream.next()) as { value: Uint8Array }
+    return value.buffer.byteLength
+  }
+  frame(Buffer.concat([encodeStreamFrame({ items: [encodeValue(Buffer.alloc(9))] }), unknown]))
+  t.ok((await keeps()) <= Buffer.poolSize)
 })
 
 t.test('an agent that sends beyond its credit loses the stream', async (t) => {
