@@ -13,6 +13,7 @@ import {
   indexOfEvent,
   type UserEvent,
   type UserEventMessage,
+  filterStatesMax,
 } from './model.ts'
 import type { UserEventPool } from './pool.ts'
 import { recentEvents, userEventPool } from './services.ts'
@@ -49,7 +50,9 @@ const fire = defineLocalMethod({
     if (tagFilter !== '' && serviceFilter === '') {
       throw new MusterError('invalid_argument', 'a tag filter needs a service filter beside it')
     }
-    for (const filter of [nodeFilter, serviceFilter, tagFilter]) compilePattern(filter)
+    for (const filter of [nodeFilter, serviceFilter, tagFilter]) {
+      compilePattern(filter, filterStatesMax)
+    }
     const event = { ...args, id: eventIdOf(randomBytes(16)), version: eventVersion }
     present(context.service(userEventPool)).fire(event)
     return event

@@ -2,7 +2,13 @@
 import type { Logger } from '../../lib/log.ts'
 import { textOf } from '../../lib/errors.ts'
 import { compilePattern, type Pattern } from '../../lib/regex/pattern.ts'
-import { eventsKeptMax, indexOfEvent, nameLengthMax, type UserEvent } from './model.ts'
+import {
+  eventsKeptMax,
+  filterStatesMax,
+  indexOfEvent,
+  nameLengthMax,
+  type UserEvent,
+} from './model.ts'
 import type { EventAgent, UserEventPool } from './pool.ts'
 
 export class RecentEvents {
@@ -56,10 +62,12 @@ export class RecentEvents {
 
   #isForThis({ id, nodeFilter, serviceFilter, tagFilter }: UserEvent): boolean {
     try {
-      if (nodeFilter !== '' && !compilePattern(nodeFilter).test(this.#agent.node)) return false
+      if (nodeFilter !== '' && !compilePattern(nodeFilter, filterStatesMax).test(this.#agent.node))
+        return false
       if (serviceFilter === '') return true
-      const byName = compilePattern(serviceFilter)
-      const byTag: Pattern | null = tagFilter === '' ? null : compilePattern(tagFilter)
+      const byName = compilePattern(serviceFilter, filterStatesMax)
+      const byTag: Pattern | null =
+        tagFilter === '' ? null : compilePattern(tagFilter, filterStatesMax)
       return this.#agent
         .services()
         .some(

@@ -8,7 +8,7 @@
  */
 import { setHas } from './class.ts'
 import { parseRegex } from './parse.ts'
-import { compileProgram, holds, type Instruction } from './program.ts'
+import { compileProgram, holds, programLengthMax, type Instruction } from './program.ts'
 
 export type Pattern = {
   readonly source: string
@@ -18,9 +18,9 @@ export type Pattern = {
   test(text: string): boolean
 }
 
-/** Throws `invalid_argument` for what RE2 refuses and for what is over a bound. */
-export function compilePattern(source: string): Pattern {
-  const program = compileProgram(parseRegex(source), { groups: false })
+/** Throws `invalid_argument` for what RE2 refuses and for what is over a bound; `statesMax`: below `programLengthMax`. */
+export function compilePattern(source: string, statesMax = programLengthMax): Pattern {
+  const program = compileProgram(parseRegex(source), { groups: false, statesMax })
   const machine = new Machine(program)
   return { source, steps: program.length, test: (text) => machine.run(text) }
 }

@@ -19,12 +19,19 @@ export type Instruction =
   | { readonly op: 'save'; readonly slot: number }
   | { readonly op: 'match' }
 
-/** `groups`: with instructions that save where groups begin and end. */
+export type ProgramOptions = {
+  /** With instructions that save where groups begin and end. */
+  readonly groups: boolean
+  /** Default: `programLengthMax`. */
+  readonly statesMax?: number
+}
+
+/** Throws `invalid_argument` over the bound. */
 export function compileProgram(
   node: RegexNode,
-  { groups }: { readonly groups: boolean },
+  { groups, statesMax = programLengthMax }: ProgramOptions,
 ): readonly Instruction[] {
-  const compiler = new Compiler(groups)
+  const compiler = new Compiler(groups, statesMax)
   compiler.emit(node)
   compiler.push({ op: 'match' })
   return compiler.program
@@ -33,14 +40,16 @@ export function compileProgram(
 class Compiler {
   readonly program: Instruction[] = []
   readonly #groups: boolean
+  readonly #statesMax: number
 
-  constructor(groups: boolean) {
+  constructor(groups: boolean, statesMax: number) {
     this.#groups = groups
+    this.#statesMax = statesMax
   }
 
   push(instruction: Instruction): void {
-    if (this.program.length >= programLengthMax) {
-      throw refuse(`is too large: it needs more than ${programLengthMax} states`)
+    if (this.program.length >= this.#statesMax) {
+      throw refuse(`is too large: it needs more than ${this.#statesMax} states`)
     }
     this.program.push(instruction)
   }
