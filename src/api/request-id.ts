@@ -20,7 +20,14 @@ export class RequestIds {
   of({ headers, originalUrl = '' }: IncomingMessage & { originalUrl?: string }): string {
     const given = headers['x-request-id']
     const isGood = typeof given === 'string' && sane.test(given)
-    if (isGood && !bringsToken(headers, given) && !originalUrl.includes(given)) return given
+    const isToken = isGood && (bringsToken(headers, given) || isTokenOf(originalUrl, given))
+    if (isGood && !isToken) return given
     return `${this.#prefix}-${(this.#next += 1).toString(36)}`
   }
+}
+
+function isTokenOf(url: string, text: string): boolean {
+  return (
+    url.includes('token=') && new URLSearchParams(url.slice(url.indexOf('?'))).has('token', text)
+  )
 }

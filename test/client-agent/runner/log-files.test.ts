@@ -129,6 +129,7 @@ t.test(
     await rounds(5_000, 'stdout.1')
     await write(4)
     await rounds(500, 'stdout.2')
+    await eventuallyTrue('what is lost is told', async () => told.length > 0)
     t.match(told, [{ task: 'main', file: 'stdout', bytes: 2.5 * 1024 * 1024 }])
   },
 )
