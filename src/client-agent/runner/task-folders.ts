@@ -1,11 +1,15 @@
 /** The folders of an allocation: one that its tasks share, and for each task its own, of which `secrets` is for its owner alone. */
+import { execFile } from 'node:child_process'
 import { chmod, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { isTaskFolderName, runFolderName, sharedFolderName } from '../../domains/jobs/task-model.ts'
-import { MusterError } from '../../lib/errors.ts'
+import { MusterError, systemCodeOf } from '../../lib/errors.ts'
 import { makeFolder } from '../../lib/make-folder.ts'
 
 export const secretsName = 'secrets'
+
+const run = promisify(execFile)
 
 export type TaskFolders = {
   /** Where the task runs. */
@@ -59,6 +63,12 @@ export class AllocationFolder {
   }
 
   async remove(): Promise<void> {
-    await rm(this.path, { recursive: true, force: true })
+    try {
+      await rm(this.path, { recursive: true, force: true })
+    } catch (error) {
+      // A task may nest folders deeper than a path is long; the system's own program goes down from folder to folder.
+      if (systemCodeOf(error) !== 'ENAMETOOLONG') throw error
+      await run('/bin/rm', ['-rf', '--', this.path])
+    }
   }
 }
