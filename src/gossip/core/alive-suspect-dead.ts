@@ -91,7 +91,7 @@ export function claimSuspect(swim: Swim, claim: Accusation, evidence: Evidence, 
   const suspicion = {
     by: claim.from,
     evidence,
-    toldBy: evidence.type === 'probe' ? null : (members.at(evidence.via)?.name ?? null),
+    toldBy: toldBy(swim, evidence),
     incarnation: claim.incarnation,
     ...times,
     confirmedBy: [],
@@ -105,6 +105,17 @@ export function claimSuspect(swim: Swim, claim: Accusation, evidence: Evidence, 
   suspicions.set(member.name, suspicion)
   swim.counters.suspicionsRaised += 1
   swim.upper.memberSuspected(member, suspicion)
+}
+
+function toldBy({ members }: Swim, evidence: Evidence): string | null {
+  switch (evidence.type) {
+    case 'probe':
+      return null
+    case 'push-pull':
+      return evidence.from
+    case 'told':
+      return members.at(evidence.via)?.name ?? null
+  }
 }
 
 /** `from` equal to `node`: the member says that it left. */

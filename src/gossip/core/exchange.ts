@@ -60,7 +60,8 @@ export function mergeState(
   }
   const { self } = swim
   const sender = senderOf(living, via)
-  for (const node of state.nodes) mergeNode(swim, node, { via, sender, isSought })
+  const from = swim.members.at(via)?.name ?? null
+  for (const node of state.nodes) mergeNode(swim, node, { via, from, sender, isSought })
   if (state.userState.length > 0) swim.upper.mergeState(state.userState, join)
   const own = state.nodes.find((node) => node.name === self.name)
   if (own !== undefined && own.state === 'dead' && !swim.leaving) swim.upper.selfCalledGone()
@@ -103,11 +104,13 @@ function senderOf(living: readonly PushPullNode[], via: Endpoint): PushPullNode 
 
 type Merging = {
   readonly via: Endpoint
+  /** The member that listens there; null: none does. */
+  readonly from: string | null
   readonly sender: PushPullNode | null
   readonly isSought: boolean
 }
 
-function mergeNode(swim: Swim, node: PushPullNode, { via, sender, isSought }: Merging): void {
+function mergeNode(swim: Swim, node: PushPullNode, { via, from, sender, isSought }: Merging): void {
   const { name, incarnation, endpoint, meta, versions, state } = node
   if (state === 'alive') {
     const claim = { type: 'alive', incarnation, node: name, endpoint, meta, versions } as const
@@ -120,5 +123,5 @@ function mergeNode(swim: Swim, node: PushPullNode, { via, sender, isSought }: Me
     return
   }
   const claim = { type: 'suspect', incarnation, node: name, from: swim.self.name } as const
-  claimSuspect(swim, claim, { type: 'push-pull', via }, null)
+  claimSuspect(swim, claim, { type: 'push-pull', via, from }, null)
 }

@@ -34,8 +34,11 @@ export type Evidence =
     }
   /** Told by a packet from there; the accuser is `by`. */
   | { readonly type: 'told'; readonly via: Endpoint }
-  /** The state of a peer called the member suspect or dead. Port 0: where that peer listens is not known. */
-  | { readonly type: 'push-pull'; readonly via: Endpoint }
+  /**
+   * The state of a peer called the member suspect or dead. Port 0: where that peer listens is not known. `from`: its name, looked for
+   * once for all that it says; null: it is no member.
+   */
+  | { readonly type: 'push-pull'; readonly via: Endpoint; readonly from: string | null }
 
 export type SuspicionEnd = {
   readonly at: number
