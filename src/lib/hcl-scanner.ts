@@ -269,13 +269,12 @@ export class HclScanner {
     return found[0]
   }
 
+  /** Looks at what is passed over alone: the rest of the file may be long, and is asked about once for each comment. */
   #advanceOverLines(offset: number): void {
-    for (;;) {
-      const newline = this.#text.indexOf('\n', this.#offset)
-      if (newline === -1 || newline >= offset) break
+    const passed = this.#text.slice(this.#offset, offset)
+    for (let at = passed.indexOf('\n'); at !== -1; at = passed.indexOf('\n', at + 1)) {
       this.#line += 1
-      this.#lineStart = newline + 1
-      this.#offset = newline + 1
+      this.#lineStart = this.#offset + at + 1
     }
     this.#offset = offset
   }
