@@ -11,7 +11,10 @@ const values: Readonly<Record<string, Json>> = {
     { Key: 'color', Value: 'blue' },
     { Key: 'deep/size', Value: '3' },
   ],
+  'key app/digits': `[${'7'.repeat(200_000)}]`,
+  'key app/map': `{"a":{${Array.from({ length: 5_000 }, (_, index) => `"${index}":0`).join(',')}}}`,
   'keys none/': [],
+  'keys deep/': Array.from({ length: 1_000 }, (_, index) => ({ Key: `a/${index}`, Value: '' })),
   'variable nomad/jobs/web': { name: 'bob', password: 's3cret', __proto__: 'own' },
   'service db': [
     { ID: 'a', Name: 'db', Address: '10.0.0.1', Port: 5432, Tags: ['primary'] },
@@ -122,6 +125,33 @@ const unrendered: readonly (readonly [string, RegExp])[] = [
   ],
   [`{{ key "app/deep" | parseJSON }}`, /nests too deeply|valid JSON/],
 ]
+
+// Each of them, in a loop of 5,000 turns, goes over thousands of members or letters that a few letters of the template name.
+const costly: readonly (readonly [string, string])[] = [
+  [`split "," "${','.repeat(200_000)}"`, 'if contains "x" $x'],
+  ['key "app/digits" | parseJSON', 'if contains "x" $x'],
+  ['key "app/map" | parseJSON', 'if eq (print $x) ""'],
+  ['key "app/map" | parseJSON', 'range $x.a }}{{ break'],
+  ['key "app/map"', 'if parseJSON $x | not'],
+  [`split "," "${','.repeat(5_000)}"`, 'with slice $x 1'],
+  ['"deep"', 'with ls $x'],
+]
+
+for (const [value, action] of costly) {
+  t.test(`{{ ${action} }} of much is not done over and over`, async (t) => {
+    const turns = `{{ range split "," "${','.repeat(5_000)}" }}{{ ${action} }}{{ end }}{{ end }}`
+    t.throws(() => render(`{{ $x := ${value} }}${turns}`), { message: /more than 1000000 steps$/ })
+  })
+}
+
+t.test('to look at one member of many costs no more than of few', async (t) => {
+  const looks =
+    '{{ if $m.a }}{{ if not (index $m.a "7") }}{{ len $m.a }}{{ end }}{{ end }}' +
+    '{{ range $x }}{{ break }}{{ end }}{{ index $x 3 }}'
+  const declared = '{{ $m := key "app/map" | parseJSON }}{{ $x := split "," "' + ','.repeat(5_000)
+  const text = render(`${declared}" }}{{ range $x }}${looks}{{ end }}`)
+  t.equal(text, '5000'.repeat(5_001))
+})
 
 for (const [template, expected] of unrendered) {
   t.test(`template ${template.slice(0, 60)} is not rendered`, async (t) => {

@@ -1,13 +1,13 @@
 /** Runs a template over JSON. It reads what it was given and nothing else, and ends: no loop is without data. */
 import { isObject, type Json } from '../exact-json.ts'
 import { refuse, toldAt } from './fault.ts'
-import { functions, isTrue, type Functions } from './functions.ts'
+import { functions, isTrue, sizeOf, type Functions } from './functions.ts'
 import { parseTemplate, type Assignment, type Node, type Operand, type Pipe } from './parse.ts'
 import { kind, plain } from './printf.ts'
 
 export type RunOptions = {
   readonly functions: Functions
-  /** Nodes, for ranges within ranges, and texts that functions work on. */
+  /** Nodes, for ranges within ranges, and texts, lists and maps that functions work on. */
   readonly stepsMax: number
   /** Of all that is printed, and of each text that a function makes. */
   readonly outputLengthMax: number
@@ -22,7 +22,7 @@ const lettersPerStep = 64
 
 const ofCommands: RunOptions = {
   functions,
-  stepsMax: 10_000_000,
+  stepsMax: 50_000_000,
   outputLengthMax: 256 * 1024 * 1024,
   absent: 'fault',
 }
@@ -112,20 +112,23 @@ class Run {
   }
 
   #range(node: Extract<Node, { body: readonly Node[] }>, dot: Json): Flow {
-    const entries = entriesOf(this.#pipe(node.pipe, dot))
-    if (entries.length === 0) return this.#scope(() => this.nodes(node.otherwise, dot))
-    for (const [key, value] of entries) {
+    const value = this.#pipe(node.pipe, dot)
+    // To sort a map is work, also where the first turn is the last one.
+    if (isObject(value)) this.#spend(sizeOf(value))
+    let isEmpty = true
+    for (const [key, member] of entriesOf(value)) {
+      isEmpty = false
       this.#spend(1)
       const flow = this.#scope(() => {
         const { assignment } = node
         if (assignment !== null) {
-          this.#assign(assignment, assignment.names.length === 1 ? [value] : [key, value])
+          this.#assign(assignment, assignment.names.length === 1 ? [member] : [key, member])
         }
-        return this.nodes(node.body, value)
+        return this.nodes(node.body, member)
       })
       if (flow === 'break') break
     }
-    return 'on'
+    return isEmpty ? this.#scope(() => this.nodes(node.otherwise, dot)) : 'on'
   }
 
   #scope(run: () => Flow): Flow {
@@ -185,16 +188,41 @@ class Run {
     if (called === undefined) return refuse(`there is no function ${name}`)
     const args = operands.map((operand) => this.#operand(operand, dot))
     if (piped !== undefined) args.push(piped)
-    for (const arg of args) this.#spendOn(arg)
-    const result = called.run(args)
-    this.#spendOn(result)
+    for (const arg of args) {
+      if (typeof arg === 'string' || called.looksAtFew !== true) this.#spendOn(arg)
+    }
+    const result = called.run(args, (steps) => this.#spend(steps))
+    if (called.looksAtFew === true) this.#spendOnMembers(result)
+    else this.#spendOn(result)
     return result
   }
 
+  /** A step for each member, within members too. */
   #spendOn(value: Json): void {
-    if (typeof value !== 'string') return
-    this.#bounded(value.length)
-    this.#spend(value.length / lettersPerStep)
+    this.#spendOnMembers(value)
+    if (Array.isArray(value)) {
+      for (const member of value as readonly Json[]) this.#spendOn(member)
+    } else if (isObject(value)) {
+      for (const [name, member] of Object.entries(value)) {
+        this.#spendOnMembers(name)
+        this.#spendOn(member)
+      }
+    }
+  }
+
+  /** Without what is within members. */
+  #spendOnMembers(value: Json): void {
+    if (typeof value === 'string') {
+      this.#bounded(value.length)
+      this.#spend(value.length / lettersPerStep)
+    } else if (Array.isArray(value)) {
+      this.#spend(value.length)
+    } else if (isObject(value)) {
+      this.#spend(sizeOf(value))
+    } else if (typeof value === 'bigint' && BigInt.asIntN(64, value) !== value) {
+      // To print it takes more than its length.
+      this.#spend(value.toString(16).length)
+    }
   }
 
   #bounded(length: number): void {
@@ -241,11 +269,10 @@ function nameOf(pipe: Pipe): string {
   }
 }
 
-function entriesOf(value: Json): readonly (readonly [Json, Json])[] {
+/** Of a list one after the other: a loop may end at its first. */
+function entriesOf(value: Json): Iterable<readonly [Json, Json]> {
   if (value === null) return []
-  if (Array.isArray(value)) {
-    return (value as readonly Json[]).map((member, position) => [position, member])
-  }
+  if (Array.isArray(value)) return (value as readonly Json[]).entries()
   if (isObject(value)) return Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
   return refuse(`range needs a list or a map, not a ${kind(value)}`)
 }

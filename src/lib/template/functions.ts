@@ -4,7 +4,12 @@ import { refuse } from './fault.ts'
 import type { Arity } from './parse.ts'
 import { kind, plain, printf } from './printf.ts'
 
-export type TemplateFunction = Arity & { readonly run: (args: readonly Json[]) => Json }
+export type TemplateFunction = Arity & {
+  /** `spend` takes steps for work that shows neither in the arguments nor in the result. */
+  readonly run: (args: readonly Json[], spend: (steps: number) => void) => Json
+  /** It goes over no list and no map that it is given, and makes nothing within the one that it returns. */
+  readonly looksAtFew?: true
+}
 
 /** By name. */
 export type Functions = Readonly<Record<string, TemplateFunction>>
@@ -12,16 +17,23 @@ export type Functions = Readonly<Record<string, TemplateFunction>>
 /** More than a user passes on one line. */
 const argsMax = 64
 
+const looksAtFew = true
+
 /** `and` and `or` are not here: they leave arguments unlooked at. */
 export const functions: Functions = {
   __proto__: null as never,
   print: { argsMin: 0, argsMax, run: (args) => spaced(args) },
   println: { argsMin: 0, argsMax, run: (args) => `${args.map(plain).join(' ')}\n` },
   printf: { argsMin: 1, argsMax, run: ([format, ...values]) => printf(text(format), values) },
-  len: { argsMin: 1, argsMax: 1, run: ([value]) => length(value) },
-  index: { argsMin: 1, argsMax, run: ([value, ...keys]) => keys.reduce(at, value ?? null) },
-  slice: { argsMin: 1, argsMax: 3, run: ([value, from, to]) => slice(value, from, to) },
-  not: { argsMin: 1, argsMax: 1, run: ([value]) => !isTrue(value ?? null) },
+  len: { argsMin: 1, argsMax: 1, looksAtFew, run: ([value]) => length(value) },
+  index: {
+    argsMin: 1,
+    argsMax,
+    looksAtFew,
+    run: ([value, ...keys]) => keys.reduce(at, value ?? null),
+  },
+  slice: { argsMin: 1, argsMax: 3, looksAtFew, run: ([value, from, to]) => slice(value, from, to) },
+  not: { argsMin: 1, argsMax: 1, looksAtFew, run: ([value]) => !isTrue(value ?? null) },
   eq: { argsMin: 2, argsMax, run: ([left, ...rest]) => rest.some((right) => same(left, right)) },
   ne: { argsMin: 2, argsMax: 2, run: ([left, right]) => !same(left, right) },
   lt: { argsMin: 2, argsMax: 2, run: ([left, right]) => order(left, right) < 0 },
@@ -34,8 +46,20 @@ export const functions: Functions = {
 /** Go's truth: not the zero of its kind. */
 export function isTrue(value: Json): boolean {
   if (Array.isArray(value)) return value.length > 0
-  if (isObject(value)) return Object.keys(value).length > 0
+  if (isObject(value)) return sizeOf(value) > 0
   return value !== null && value !== false && value !== '' && value !== 0 && value !== 0n
+}
+
+/** By map, as JavaScript goes over all members to count them, and a loop asks for each of its turns. */
+const sizes = new WeakMap<object, number>()
+
+/** Members of a map, which does not change. */
+export function sizeOf(map: Readonly<Record<string, Json>>): number {
+  const known = sizes.get(map)
+  if (known !== undefined) return known
+  const size = Object.keys(map).length
+  sizes.set(map, size)
+  return size
 }
 
 function spaced(args: readonly Json[]): string {
@@ -53,7 +77,7 @@ function text(value: Json | undefined): string {
 function length(value: Json | undefined): number {
   if (typeof value === 'string') return Buffer.byteLength(value)
   if (Array.isArray(value)) return value.length
-  return isObject(value) ? Object.keys(value).length : refuse('len needs a text, a list or a map')
+  return isObject(value) ? sizeOf(value) : refuse('len needs a text, a list or a map')
 }
 
 function at(value: Json, key: Json): Json {

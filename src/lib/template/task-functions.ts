@@ -4,7 +4,7 @@
  */
 import { isObject, lineOfJson, parseJson, printJson, type Json } from '../exact-json.ts'
 import { refuse } from './fault.ts'
-import { functions, type Functions } from './functions.ts'
+import { functions, sizeOf, type Functions } from './functions.ts'
 import { kind, plain } from './printf.ts'
 
 /** What a template is made of. */
@@ -43,38 +43,54 @@ function ofCluster({ needed, wanted, env }: TaskData): Functions {
   })
   const below = (value: Json | undefined): readonly Json[] =>
     listOf(wanted({ type: 'keys', path: folderOf(text(value)) }))
-  const service = (value: Json | undefined): Json => {
+  const service = (value: Json | undefined, spend: (steps: number) => void): Json => {
     const [, tag, name = ''] = /^(?:([^.]*)\.)?([^.]*)$/.exec(named(value)) ?? []
     if (name === '' || /[@|]/.test(name)) {
       return refuse('service takes NAME or TAG.NAME: there are no other forms of it')
     }
     const found = listOf(wanted({ type: 'service', path: name }))
+    spend(found.length)
     return tag === undefined ? found : found.filter((one) => hasTag(one, tag))
   }
   const set = (name: Json | undefined): string | null => env(named(name))
   return {
-    key: { ...one, run: ([path]) => needed(key(path)) },
-    keyExists: { ...one, run: ([path]) => wanted(key(path)) !== null },
-    keyOrDefault: { ...two, run: ([path, other]) => wanted(key(path)) ?? text(other) },
+    key: { ...one, looksAtFew, run: ([path]) => needed(key(path)) },
+    keyExists: { ...one, looksAtFew, run: ([path]) => wanted(key(path)) !== null },
+    keyOrDefault: { ...two, looksAtFew, run: ([path, other]) => wanted(key(path)) ?? text(other) },
     ls: {
       ...one,
-      run: ([path]) => below(path).filter((pair) => !textOf(pair, 'Key').includes('/')),
+      looksAtFew,
+      run: ([path], spend) => {
+        const pairs = below(path)
+        spend(pairs.length)
+        return pairs.filter((pair) => !textOf(pair, 'Key').includes('/'))
+      },
     },
-    tree: { ...one, run: ([path]) => below(path) },
-    nomadVar: { ...one, run: ([path]) => needed(variable(path)) },
-    nomadVarExists: { ...one, run: ([path]) => wanted(variable(path)) !== null },
-    service: { ...one, run: ([name]) => service(name) },
-    nomadService: { ...one, run: ([name]) => service(name) },
-    env: { ...one, run: ([name]) => set(name) ?? '' },
-    envOrDefault: { ...two, run: ([name, other]) => set(name) ?? text(other) },
+    tree: { ...one, looksAtFew, run: ([path]) => below(path) },
+    nomadVar: { ...one, looksAtFew, run: ([path]) => needed(variable(path)) },
+    nomadVarExists: {
+      ...one,
+      looksAtFew,
+      run: ([path], spend) => {
+        const items = wanted(variable(path))
+        if (isObject(items)) spend(sizeOf(items))
+        return items !== null
+      },
+    },
+    service: { ...one, looksAtFew, run: ([name], spend) => service(name, spend) },
+    nomadService: { ...one, looksAtFew, run: ([name], spend) => service(name, spend) },
+    env: { ...one, looksAtFew, run: ([name]) => set(name) ?? '' },
+    envOrDefault: { ...two, looksAtFew, run: ([name, other]) => set(name) ?? text(other) },
     mustEnv: {
       ...one,
+      looksAtFew,
       run: ([name]) =>
         set(name) ?? refuse(`the task has no environment variable ${plain(name ?? null)}`),
     },
   }
 }
 
+const looksAtFew = true
 const one = { argsMin: 1, argsMax: 1 }
 const two = { argsMin: 2, argsMax: 2 }
 const three = { argsMin: 3, argsMax: 3 }
