@@ -253,23 +253,29 @@ export function lastFireMs(cron: Cron, atMs: number): number | null {
  * the clocks skip is none, one that comes twice is its first.
  */
 export function nextFireMs(cron: Cron, afterMs: number, zone: TimeZone): number | null {
-  const { year, month, day } = zone.dateAt(afterMs)
+  const { year, month, day, secondOfDay } = zone.timeAt(afterMs)
   for (let ahead = 0; ahead < daysMax; ahead += 1) {
     const date = dateOf(new Date(Date.UTC(year, month - 1, day + ahead)))
     if (!namesDate(cron, date)) continue
-    for (const second of secondsOf(cron)) {
-      const ms = zone.momentOf(date, second)
+    const momentOf = zone.momentsOn(date)
+    // What the clocks show first before this they do not show first after it, wherever they are put.
+    for (const second of secondsOf(cron, ahead === 0 ? secondOfDay : 0)) {
+      const ms = momentOf(second)
       if (ms !== null && ms > afterMs) return ms
     }
   }
   return null
 }
 
-/** Of the day, in order. */
-function* secondsOf({ hours, minutes, seconds }: Cron): Generator<number> {
+/** Of the day, in order, from one of them on. */
+function* secondsOf({ hours, minutes, seconds }: Cron, from: number): Generator<number> {
   for (const hour of hours) {
-    for (const minute of minutes)
-      for (const second of seconds) yield (hour * 60 + minute) * 60 + second
+    if ((hour + 1) * 3_600 <= from) continue
+    for (const minute of minutes) {
+      const start = (hour * 60 + minute) * 60
+      if (start + 60 <= from) continue
+      for (const second of seconds) if (start + second >= from) yield start + second
+    }
   }
 }
 

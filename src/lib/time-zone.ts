@@ -7,6 +7,8 @@ export const dayMs = 86_400_000
 
 export type LocalDate = { readonly year: number; readonly month: number; readonly day: number }
 
+export type LocalTime = LocalDate & { readonly secondOfDay: number }
+
 /** Null: there is none of that name. */
 export function timeZoneOf(name: string): TimeZone | null {
   try {
@@ -35,13 +37,46 @@ export class TimeZone {
     })
   }
 
-  dateAt(ms: number): LocalDate {
+  /** What the clocks there show. */
+  timeAt(ms: number): LocalTime {
     const local = new Date(ms + this.#offsetMs(ms))
     return {
       year: local.getUTCFullYear(),
       month: local.getUTCMonth() + 1,
       day: local.getUTCDate(),
+      secondOfDay: (local.getUTCHours() * 60 + local.getUTCMinutes()) * 60 + local.getUTCSeconds(),
     }
+  }
+
+  /** `momentOf` for one date: the zone is asked a few times for all of it. */
+  momentsOn(date: LocalDate): (secondOfDay: number) => number | null {
+    const startMs = Date.UTC(date.year, date.month - 1, date.day)
+    // All that `momentOf` looks at lies between these two.
+    const firstMs = startMs - dayMs
+    const lastMs = startMs + 2 * dayMs
+    const before = this.#offsetMs(firstMs)
+    const after = this.#offsetMs(lastMs)
+    if (before === after) return (second) => startMs + second * 1_000 - before
+    const changeMs = this.#changeMs(firstMs, lastMs, before)
+    // The clocks are put twice within these days.
+    if (this.#offsetMs(changeMs) !== after) return (second) => this.momentOf(date, second)
+    return (second) => {
+      const shown = startMs + second * 1_000
+      if (shown - before < changeMs) return shown - before
+      return shown - after >= changeMs ? shown - after : null
+    }
+  }
+
+  /** The first second from which on they are no longer so far ahead, as at `fromMs`; at `toMs` they are not. */
+  #changeMs(fromMs: number, toMs: number, offset: number): number {
+    let so = fromMs / 1_000
+    let other = toMs / 1_000
+    while (other - so > 1) {
+      const middle = Math.floor((so + other) / 2)
+      if (this.#offsetMs(middle * 1_000) === offset) so = middle
+      else other = middle
+    }
+    return other * 1_000
   }
 
   /** When the clocks there show this; null: they never do, for they are put forward then. Of two moments, the first. */

@@ -1,7 +1,9 @@
 /** Cron expressions: what they name, before and after a moment, and where clocks are put forward and back. */
 import t from 'tap'
-import { lastFireMs, nextFireMs, parseCron, type Cron } from '../../src/lib/cron.ts'
-import { TimeZone } from '../../src/lib/time-zone.ts'
+import { lastFireMs, namesDate, nextFireMs, parseCron, type Cron } from '../../src/lib/cron.ts'
+import { dayMs, TimeZone } from '../../src/lib/time-zone.ts'
+import fc from '../support/fast-check.ts'
+import { amount, seed } from '../support/randomness.ts'
 
 const utc = new TimeZone('UTC')
 
@@ -91,6 +93,99 @@ t.test(
     )
   },
 )
+
+/** Every second of every day, as the zone itself says; null: there is none within the days. */
+function nextBySearch(cron: Cron, afterMs: number, zone: TimeZone, days: number): number | null {
+  const today = zone.timeAt(afterMs)
+  for (let ahead = 0; ahead < days; ahead += 1) {
+    const start = new Date(Date.UTC(today.year, today.month - 1, today.day + ahead))
+    const date = {
+      year: start.getUTCFullYear(),
+      month: start.getUTCMonth() + 1,
+      day: start.getUTCDate(),
+    }
+    if (!namesDate(cron, date)) continue
+    for (const hour of cron.hours) {
+      for (const minute of cron.minutes) {
+        for (const second of cron.seconds) {
+          const ms = zone.momentOf(date, (hour * 60 + minute) * 60 + second)
+          if (ms !== null && ms > afterMs) return ms
+        }
+      }
+    }
+  }
+  return null
+}
+
+t.test(`the next moment is that of a plain search (seed ${seed})`, async (t) => {
+  // Among them a date that never came: 30 December 2011 in Apia.
+  const changes: readonly (readonly [string, readonly number[]])[] = [
+    ['Europe/Berlin', [Date.UTC(2026, 2, 29, 1), Date.UTC(2026, 9, 25, 1)]],
+    // At 0:01, so that a part of the day before comes twice.
+    ['America/St_Johns', [Date.UTC(2010, 10, 7, 2, 31), Date.UTC(2026, 2, 8, 5, 30)]],
+    // Of half an hour.
+    ['Australia/Lord_Howe', [Date.UTC(2026, 3, 4, 15), Date.UTC(2026, 9, 3, 15, 30)]],
+    ['Pacific/Apia', [Date.UTC(2011, 11, 30, 10), Date.UTC(2012, 2, 31, 14)]],
+    ['UTC', [Date.UTC(2026, 0, 1)]],
+  ]
+  const zones = new Map(changes.map(([name]) => [name, new TimeZone(name)]))
+  const around = fc.constantFrom(...changes).chain(([name, moments]) =>
+    fc.record({
+      name: fc.constant(name),
+      afterMs: fc
+        .tuple(
+          fc.constantFrom(...moments),
+          fc.oneof(
+            fc.integer({ min: -5_400_000, max: 5_400_000 }),
+            fc.integer({ min: -3 * dayMs, max: 3 * dayMs }),
+            // Late in a day of the zones, at most a minute before its end.
+            fc
+              .tuple(fc.integer({ min: -6, max: 6 }), fc.integer({ min: 0, max: 60_000 }))
+              .map(([halves, ms]) => (halves * dayMs) / 2 - ms),
+          ),
+        )
+        .map(([moment, ms]) => moment + ms),
+    }),
+  )
+  const field = (min: number, max: number): fc.Arbitrary<string> =>
+    fc.oneof(
+      fc.uniqueArray(fc.integer({ min, max }), { minLength: 1, maxLength: 3 }).map(String),
+      fc.constantFrom(`*/${Math.ceil(max / 3)}`, `${max}`, `${min}`),
+    )
+  const hours = fc.oneof(field(0, 23), fc.constantFrom('*', '0-3', '22,23,0'))
+  const days = fc.constantFrom('* * *', '* * *', '29-31 * *', '* * sun', '30 12 *')
+  const spec = fc
+    .tuple(field(0, 59), field(0, 59), hours, days)
+    .map((fields) => `${fields.join(' ')} *`)
+  fc.assert(
+    fc.property(spec, around, (text, { name, afterMs }) => {
+      const zone = zones.get(name) ?? utc
+      const expected = nextBySearch(cronOf(text), afterMs, zone, 800)
+      t.equal(nextFireMs(cronOf(text), afterMs, zone), expected)
+    }),
+    { numRuns: amount('FUZZ_CRON', { gate: 300, long: 20_000 }), seed },
+  )
+})
+
+t.test('a zone is asked a few times, however late it is in the day', async (t) => {
+  const berlin = new TimeZone('Europe/Berlin')
+  const every = cronOf('* * * * * * *')
+  const asked = t.capture(
+    Intl.DateTimeFormat.prototype,
+    'formatToParts',
+    Object.getOwnPropertyDescriptor(Intl.DateTimeFormat.prototype, 'formatToParts')?.value,
+  )
+  const late = Date.UTC(2026, 6, 1, 21, 58)
+  t.equal(nextFireMs(every, late, berlin), late + 1_000)
+  t.equal(asked().length, 3)
+  // The clocks go from 3 to 2 on this day.
+  const changed = Date.UTC(2026, 9, 25, 22, 58)
+  t.equal(nextFireMs(every, changed, berlin), changed + 1_000)
+  t.ok(asked().length < 30)
+  // They show 2 for the second time, which counts for nothing.
+  t.equal(nextFireMs(every, Date.UTC(2026, 9, 25, 1), berlin), Date.UTC(2026, 9, 25, 2))
+  t.ok(asked().length < 30)
+})
 
 t.test('what is no expression says what is wrong', async (t) => {
   const rows: readonly (readonly [string, RegExp])[] = [
