@@ -29,7 +29,7 @@ type Turn = 'prestart' | 'main' | 'poststart' | 'poststop'
 export type TaskPlan = {
   readonly name: string
   readonly turn: Turn
-  /** It runs as long as the main tasks do. */
+  /** It runs as long as the others do that are none. */
   readonly isSidecar: boolean
   readonly isLeader: boolean
   readonly rules: TaskRules
@@ -266,7 +266,18 @@ class Steps implements AllocationStep {
   }
 
   get isEnding(): boolean {
-    return this.isStopped || this.#reasonToEnd() !== null || this.#tasks.some(isGivenUp)
+    return (
+      this.isStopped ||
+      this.#isMainOver ||
+      this.#reasonToEnd() !== null ||
+      this.#tasks.some(isGivenUp)
+    )
+  }
+
+  /** Nothing starts any more, but what was begun and is no sidecar runs to its end. */
+  get #isMainOver(): boolean {
+    const main = this.#of('main')
+    return main.length > 0 && main.every((member) => this.#isDead(member))
   }
 
   #reasonToEnd(): Stop | null {
@@ -278,9 +289,17 @@ class Steps implements AllocationStep {
     if (this.#members.some((member) => member.plan.isLeader && isOver(member))) {
       return { because: leaderDead, isFailure: false }
     }
-    const main = this.#of('main')
-    if (main.length > 0 && main.every(isOver)) return { because: mainTasksDead, isFailure: false }
+    if (this.#isMainOver && !this.#members.some((member) => this.#runsToItsEnd(member))) {
+      return { because: mainTasksDead, isFailure: false }
+    }
     return null
+  }
+
+  /** It was begun, and the end of the main tasks is not its end. */
+  #runsToItsEnd(member: Member): boolean {
+    const { turn, isSidecar } = member.plan
+    const { type } = this.#task(member).phase
+    return turn !== 'poststop' && !isSidecar && type !== 'pending' && type !== 'dead'
   }
 
   #endThoseThatMust(): void {

@@ -137,6 +137,56 @@ t.test(
   },
 )
 
+/** A batch whose `after` runs when its main tasks have ended. */
+function withAfter(): Together {
+  const all = new Together('batch', [
+    { Name: 'main' },
+    { Name: 'proxy', Lifecycle: { Hook: 'prestart', Sidecar: true } },
+    { Name: 'after', Lifecycle: { Hook: 'poststart' } },
+    { Name: 'watch', Lifecycle: { Hook: 'poststart', Sidecar: true } },
+    { Name: 'clean', Lifecycle: { Hook: 'poststop' } },
+  ])
+  all.started('proxy').started('main').started('after', 'watch')
+  all.effects = []
+  return all.exited('main', 0)
+}
+
+t.test('a task after the main ones runs to its end, and only then the sidecars end', async (t) => {
+  const all = withAfter()
+  t.strictSame(all.did, [], 'after still runs')
+  t.equal(all.status, 'running')
+  t.notOk(all.canRunAgain, 'it comes to its end')
+  t.strictSame(all.exited('after', 0).did, ['interrupt proxy', 'interrupt watch'])
+  t.notOk(all.eventsOf('after').includes('Main Tasks Dead'))
+  t.ok(all.eventsOf('watch').includes('Main Tasks Dead'))
+  t.strictSame(all.exited('proxy', 0).exited('watch', 0).did, ['start clean'])
+  t.equal(all.started('clean').exited('clean', 0).status, 'complete')
+})
+
+t.test(
+  'a task that runs on after the main ones ends with a stop, and its failure counts',
+  async (t) => {
+    const stopped = withAfter().stop()
+    t.strictSame(stopped.did, ['interrupt proxy', 'interrupt after', 'interrupt watch'])
+    const failed = withAfter().exited('after', 1)
+    t.strictSame(failed.did, ['interrupt proxy', 'interrupt watch'])
+    t.ok(failed.eventsOf('proxy').includes('Sibling Task Failed'))
+    failed.exited('proxy', 0).exited('watch', 0).started('clean').exited('clean', 0)
+    t.equal(failed.status, 'failed')
+  },
+)
+
+t.test('a task after the main ones that starts when they end starts all the same', async (t) => {
+  const all = new Together('batch', [
+    { Name: 'main' },
+    { Name: 'after', Lifecycle: { Hook: 'poststart' } },
+  ])
+  all.started('main').exited('main', 0)
+  t.strictSame(all.did, ['start main', 'start after'])
+  t.strictSame(all.started('after').did, [])
+  t.equal(all.exited('after', 0).status, 'complete')
+})
+
 t.test('the others end after their leader', async (t) => {
   const tasks = [{ Name: 'lead', Leader: true }, { Name: 'side' }]
   const ended = new Together('service', tasks).started('lead', 'side')
