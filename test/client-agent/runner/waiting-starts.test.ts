@@ -6,14 +6,19 @@ import { workFolders } from '../../../src/client-agent/runner/runner.ts'
 import { leave, startedRunner, until } from './server-stand-in.ts'
 import { pidOf, runs, setting, shell } from './tasks.ts'
 
+/** No other test has these: processes are found by the allocation and the task that they are of, anywhere on the machine. */
+const [waitingNumber, runningNumber] = [7_001, 7_002]
+
 /** One that runs, and one whose template waits; their agent has left. */
 async function left(t: Test) {
   const { folder, servers } = await setting(t)
   const first = await startedRunner(t, servers, { folder })
   const template = { EmbeddedTmpl: '{{ key "app/color" }}\n', DestPath: 'local/color' }
   const [main] = shell('cat local/color; exec sleep 1000')
-  const waiting = servers.place(1, 'service', [{ ...main, Name: 'main', Templates: [template] }])
-  const running = servers.place(2, 'service', shell('echo $$; exec sleep 1000'))
+  const waiting = servers.place(waitingNumber, 'service', [
+    { ...main, Name: 'main', Templates: [template] },
+  ])
+  const running = servers.place(runningNumber, 'service', shell('echo $$; exec sleep 1000'))
   await servers.becomes(running, 'running')
   await servers.reported(waiting, ({ tasks: [task] }) => task?.events.at(-1)?.type === 'Template')
   const pid = await pidOf(folder, running)
