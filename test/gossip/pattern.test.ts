@@ -1,6 +1,7 @@
 import t from 'tap'
-import { matchesPattern, patternStatesMax, patternWorkMax } from '../../src/gossip/pattern.ts'
+import { matchesPattern, patternWorkMax } from '../../src/gossip/pattern.ts'
 import { encodeFilter, passesFilters, patternsMax } from '../../src/gossip/wire/filters.ts'
+import { memberStatesMax } from '../../src/lib/regex/member-pattern.ts'
 
 const web = { name: 'one', tags: new Map([['role', 'web']]) }
 
@@ -20,7 +21,7 @@ void t.test('what RE2 refuses is refused, and what is too much work', (t) => {
   t.throws(() => matchesPattern('a'.repeat(2_000), 'a'), refused)
   t.ok(matchesPattern('a{200}|b', 'b'))
   t.throws(() => matchesPattern('a{200}|b', 'b'.repeat(patternWorkMax / 200)), refused)
-  t.throws(() => matchesPattern(`a{${patternStatesMax}}`, 'b'), refused)
+  t.throws(() => matchesPattern(`a{${memberStatesMax}}`, 'b'), refused)
   t.end()
 })
 

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { Type } from 'typebox'
 import { firstOf, nothing } from '../../lib/async.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { compilePattern } from '../../lib/regex/pattern.ts'
+import { memberPattern } from '../../lib/regex/member-pattern.ts'
 import { defineLocalMethod, defineStreamMethod, type LocalContext } from '../../rpc/method.ts'
 import {
   EventName,
@@ -13,7 +13,6 @@ import {
   indexOfEvent,
   type UserEvent,
   type UserEventMessage,
-  filterStatesMax,
 } from './model.ts'
 import type { UserEventPool } from './pool.ts'
 import { recentEvents, userEventPool } from './services.ts'
@@ -51,7 +50,7 @@ const fire = defineLocalMethod({
       throw new MusterError('invalid_argument', 'a tag filter needs a service filter beside it')
     }
     for (const filter of [nodeFilter, serviceFilter, tagFilter]) {
-      compilePattern(filter, filterStatesMax)
+      memberPattern(filter)
     }
     const event = { ...args, id: eventIdOf(randomBytes(16)), version: eventVersion }
     present(context.service(userEventPool)).fire(event)

@@ -11,8 +11,6 @@ export const filterLengthMax = 128
 export const payloadBytesMax = 512
 /** An agent keeps so many, as Consul's do; the oldest give way. */
 export const eventsKeptMax = 256
-/** Of a filter, which any member may send to all others. */
-export const filterStatesMax = 250
 export const eventVersion = 1
 
 const Name = Type.String({ minLength: 1, maxLength: nameLengthMax })

@@ -1,14 +1,9 @@
 /** The last events that are for this agent, in the order they came, and who waits for the next. */
 import type { Logger } from '../../lib/log.ts'
 import { textOf } from '../../lib/errors.ts'
-import { compilePattern, type Pattern } from '../../lib/regex/pattern.ts'
-import {
-  eventsKeptMax,
-  filterStatesMax,
-  indexOfEvent,
-  nameLengthMax,
-  type UserEvent,
-} from './model.ts'
+import { memberPattern } from '../../lib/regex/member-pattern.ts'
+import type { Pattern } from '../../lib/regex/pattern.ts'
+import { eventsKeptMax, indexOfEvent, nameLengthMax, type UserEvent } from './model.ts'
 import type { EventAgent, UserEventPool } from './pool.ts'
 
 export class RecentEvents {
@@ -62,12 +57,10 @@ export class RecentEvents {
 
   #isForThis({ id, nodeFilter, serviceFilter, tagFilter }: UserEvent): boolean {
     try {
-      if (nodeFilter !== '' && !compilePattern(nodeFilter, filterStatesMax).test(this.#agent.node))
-        return false
+      if (nodeFilter !== '' && !memberPattern(nodeFilter).test(this.#agent.node)) return false
       if (serviceFilter === '') return true
-      const byName = compilePattern(serviceFilter, filterStatesMax)
-      const byTag: Pattern | null =
-        tagFilter === '' ? null : compilePattern(tagFilter, filterStatesMax)
+      const byName = memberPattern(serviceFilter)
+      const byTag: Pattern | null = tagFilter === '' ? null : memberPattern(tagFilter)
       return this.#agent
         .services()
         .some(
