@@ -2,18 +2,19 @@
  * Canaries whose services have other tags or metadata than the rest of their group: a promotion changes nothing of the allocation
  * itself, so the servers' list of what has changed says nothing of it, and they are asked from time to time.
  */
-import { assignedMax, type Assigned, type ReadReply } from '../../domains/allocations/feed-model.ts'
+import type { Assigned } from '../../domains/allocations/feed-model.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'
 import type { AllocationRunner } from './allocation-runner.ts'
+import type { WorkServers } from './servers.ts'
 import { differsAsCanary } from './task-services.ts'
 
 const lookMs = 2_000
 
 export type CanariesOptions = {
-  readonly servers: { readonly read: (ids: readonly string[]) => Promise<ReadReply> }
+  readonly servers: Pick<WorkServers, 'read'>
   readonly held: () => Iterable<AllocationRunner>
   readonly clock: Clock
   readonly log: Logger
@@ -49,14 +50,11 @@ export class Canaries {
     const waiting = [...held()].filter(({ isOver, assigned }) => {
       return !isOver && assigned.canary === true && differsAsCanary(assigned.group)
     })
-    let left = waiting.map(({ id }) => id)
+    const ids = waiting.map(({ id }) => id)
     const answers = new Map<string, Assigned>()
     try {
-      while (left.length > 0 && !signal.aborted) {
-        const { allocations, rest } = await servers.read(left.slice(0, assignedMax))
+      for await (const allocations of servers.read(ids, signal)) {
         for (const one of allocations) answers.set(one.id, one)
-        if (allocations.length === 0 && rest.length > 0) break
-        left = [...rest, ...left.slice(assignedMax)]
       }
     } catch (error) {
       log.debug('the servers do not say whether canaries are promoted', { error: textOf(error) })

@@ -4,7 +4,6 @@
  */
 import { join } from 'node:path'
 import type { Assigned, Feed } from '../../domains/allocations/feed-model.ts'
-import { assignedMax } from '../../domains/allocations/feed-model.ts'
 import { isClientTerminal, type ClientReport } from '../../domains/allocations/model.ts'
 import { isEveryNodeType } from '../../domains/evaluations/job-type-model.ts'
 import { delay, Pause } from '../../lib/async.ts'
@@ -179,13 +178,8 @@ export class Runner {
   }
 
   async #read(ids: readonly string[]): Promise<void> {
-    let left = ids
-    while (left.length > 0 && !this.#stopping.signal.aborted) {
-      const asked = left.slice(0, assignedMax)
-      const { allocations, rest } = await this.#servers.read(asked)
-      for (const assigned of allocations) if (asked.includes(assigned.id)) this.#assign(assigned)
-      if (allocations.length === 0 && rest.length > 0) throw new Error('a server answers nothing')
-      left = [...rest.filter((id) => asked.includes(id)), ...left.slice(asked.length)]
+    for await (const allocations of this.#servers.read(ids, this.#stopping.signal)) {
+      for (const assigned of allocations) this.#assign(assigned)
     }
   }
 
