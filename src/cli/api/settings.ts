@@ -7,6 +7,7 @@ import { MusterError, textOf } from '../../lib/errors.ts'
 import { misused, type FlagTable } from '../flags.ts'
 import type { Call, Terminal } from '../verb.ts'
 import { storedToken } from './token-file.ts'
+import { withoutSlashesAtEnd } from '../../lib/slashes.ts'
 
 export const defaultAddress = 'http://127.0.0.1:4646'
 
@@ -115,7 +116,7 @@ export function parseAddress(text: string): URL {
   if (url.username !== '' || url.password !== '') {
     misused('an address carries no user and no password; tokens go into MUSTER_TOKEN')
   }
-  url.pathname = url.pathname.replace(/\/+$/, '')
+  url.pathname = withoutSlashesAtEnd(url.pathname)
   url.search = ''
   url.hash = ''
   return url

@@ -1,5 +1,6 @@
 /** Where an orchestrator's API server is: a host, a host with its port, or a URL, all of them over TLS. */
 import { MusterError } from '../../lib/errors.ts'
+import { withoutSlashesAtEnd } from '../../lib/slashes.ts'
 
 export const hostLengthMax = 2_048
 
@@ -18,7 +19,7 @@ export function hostUrl(host: string, field: string): string {
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
     throw unfit(`${field} must have no user, query or fragment`)
   }
-  return url.href.replace(/\/+$/, '')
+  return withoutSlashesAtEnd(url.href)
 }
 
 function unfit(text: string): MusterError {
