@@ -6,6 +6,8 @@ const mesh = 'is not served: this program has no service mesh'
 const identity = 'is not served: tasks get no identities'
 const consul = 'is not served: services are registered in the catalog of this cluster'
 const csi = 'is not served: volumes are folders of the machines'
+const kept =
+  'true is not served: the folders of an allocation end with it, use a volume of type host'
 
 /** Values of these that ask for nothing, beside what is empty. */
 export const harmlessValues: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -44,10 +46,8 @@ export const refusedMembers: Readonly<Record<string, Readonly<Record<string, str
     SecretsMB: 'is not served: the folder of secrets counts as memory',
   },
   JobEphemeralDisk: {
-    Sticky:
-      'true is not served: the folders of an allocation end with it, use a volume of type host',
-    Migrate:
-      'true is not served: the folders of an allocation end with it, use a volume of type host',
+    Sticky: kept,
+    Migrate: kept,
   },
   JobNetwork: {
     CNI: 'is not served: give the name of the network alone',
