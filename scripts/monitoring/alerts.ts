@@ -71,6 +71,15 @@ export const alerts: readonly Alert[] = [
       'One in a hundred takes {{ $value | humanizeDuration }} on {{ $labels.instance }}; near the election timeout the leader is lost.',
   },
   {
+    name: 'MusterMemoryShort',
+    expr: `muster_memory_short{${servers}} == 1`,
+    for: '15m',
+    severity: 'warning',
+    summary: 'A server takes more memory than its target',
+    description:
+      '{{ $labels.instance }} keeps its caches small. Raise server.memory_target if the machine has more; see "Memory" in docs/health-and-metrics.md.',
+  },
+  {
     name: 'MusterLoopLate',
     expr: `histogram_quantile(0.99, sum by (job, instance, le) (rate(muster_eventloop_lag_seconds_bucket{${servers}}[5m]))) > 0.25`,
     for: '5m',

@@ -129,6 +129,10 @@ export const rows: readonly Row[] = [
       graph('Memory by kind', 'bytes', [
         ['{{kind}} {{instance}}', `muster_process_memory_bytes${of}`],
       ]),
+      graph('Memory without mapped files', 'bytes', [
+        ['{{instance}}', `muster_memory_own_bytes${of}`],
+        ['target {{instance}}', `muster_memory_target_bytes${of}`],
+      ]),
       graph('Processors', 'short', [
         ['{{instance}}', `rate(process_cpu_seconds_total${of}[$__rate_interval])`],
       ]),

@@ -1,13 +1,15 @@
 /** What is remembered of one store, beside it: told of every batch before the state that follows it is read. */
 import { KeySets, type KeySetLimits } from './key-sets.ts'
-import { RowCache, type Written } from './row-cache.ts'
+import { RowCache, rowCacheBytes, type Written } from './row-cache.ts'
 
 export class Caches {
-  readonly rows = new RowCache()
+  readonly rows: RowCache
   readonly keySets: KeySets
 
-  constructor(limits?: KeySetLimits) {
-    this.keySets = new KeySets(limits)
+  /** `rowBytesMax`: as `RowCache` counts them. */
+  constructor(keySetLimits?: KeySetLimits, rowBytesMax = rowCacheBytes) {
+    this.rows = new RowCache(rowBytesMax)
+    this.keySets = new KeySets(keySetLimits)
   }
 
   /** The newest state has this batch, stands at `appliedIndex` and is of the generation of `front`. */

@@ -7,11 +7,8 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { assert, AssertionError } from '../lib/assert.ts'
-import type { Clock } from '../lib/clock.ts'
-import { isRefusal, type DiskGate } from '../lib/disk-gate.ts'
+import { isRefusal } from '../lib/disk-gate.ts'
 import { MusterError } from '../lib/errors.ts'
-import type { Logger } from '../lib/log.ts'
-import type { Configuration } from '../raft/core/message.ts'
 import type {
   Entry,
   LogIndex,
@@ -27,53 +24,30 @@ import { Caches } from './caches.ts'
 import { ChangedRows } from './changed-rows.ts'
 import { assertKnown, versionCommands } from './cluster-version.ts'
 import { CommandCodec, commandVersion, unpack } from './codec.ts'
-import type { ChangesListener, Command, Domain, Proposable, Reader } from './domain.ts'
+import type { ChangesListener, Command, Proposable, Reader } from './domain.ts'
 import { EntryApplier, type Definition } from './entry-applier.ts'
 import { StateFolder } from './folder.ts'
-import type { KeySetLimits } from './key-sets.ts'
+import type { MachineOptions } from './machine-options.ts'
 import { WriteBehind } from './write-behind.ts'
-import { openStore, type OnDamage } from './open.ts'
+import { openStore } from './open.ts'
 import { readCommandVersion, readInstalled, readPosition } from './position.ts'
 import { Reactions, tablesOf } from './reactions.ts'
 import { restoreCommands } from './restore.ts'
 import { StagedSnapshot, StateSnapshot } from './snapshot.ts'
 import { State } from './state.ts'
 import { Store, storeLimits } from './store.ts'
-import type { StoreLimits } from './store.ts'
 import type { StoreStats } from './store-stats.ts'
 import { Sweeper } from './sweep.ts'
 import { Tables } from './table.ts'
 import { BatchReader, LiveReader, View } from './view.ts'
 import { asTouched } from './touched.ts'
 import { Watches, watchLimits } from './watch.ts'
-import type { WatchLimits } from './watch.ts'
 
 /** Views open at a time; beyond it `view` throws `overloaded`. */
 export const openViewsMax = 20_000
 
 /** Entries applied before other work gets a turn. */
 const entriesPerTurn = 64
-
-export type MachineOptions = {
-  /** A folder of its own. */
-  readonly folder: string
-  readonly domains: readonly Domain[]
-  /** The data of a configuration entry. */
-  readonly decodeConfiguration: (data: Uint8Array) => Configuration
-  readonly logger: Logger
-  readonly clock: Clock
-  /** Outlasts a disk that is full or read-only; absent: that is a failure like any other. */
-  readonly gate?: DiskGate
-  /** Asked when the state is damaged. Default: refuse. */
-  readonly onDamage?: () => Promise<OnDamage>
-  readonly watchLimits?: WatchLimits
-  readonly storeLimits?: StoreLimits
-  readonly keySetLimits?: KeySetLimits
-  /** The newest command version of this program, for tests of clusters that run several. */
-  readonly commandVersion?: number
-  /** Instead of the program's `cascadeRowsMax`, for tests. */
-  readonly cascadeRowsMax?: number
-}
 
 /** Throws `incompatible` when a newer program wrote the folder, `corrupt` when it is damaged, `unavailable` when it is in use. */
 export async function openMachine(options: MachineOptions): Promise<Machine> {
@@ -95,7 +69,12 @@ export async function openMachine(options: MachineOptions): Promise<Machine> {
       folder,
       tables,
       ...opened,
-      state: new State(store, position, [], new Caches(options.keySetLimits)),
+      state: new State(
+        store,
+        position,
+        [],
+        new Caches(options.keySetLimits, options.rowCacheBytes),
+      ),
     })
   } catch (error) {
     folder.close()
@@ -116,6 +95,7 @@ export class Machine implements StateMachine {
   readonly #applier: EntryApplier
   readonly #sweeper: Sweeper
   readonly #writeBehind: WriteBehind
+  #rowCacheBytes: number | undefined
   #name: string
   #installedIndex: LogIndex
   #busy = false
@@ -130,11 +110,12 @@ export class Machine implements StateMachine {
     this.#options = options
     this.#folder = parts.folder
     this.#tables = parts.tables
+    this.#rowCacheBytes = options.rowCacheBytes
     this.#name = parts.name
     this.#writeBehind = new WriteBehind({
       store: parts.store,
       state: parts.state,
-      caches: () => new Caches(options.keySetLimits),
+      caches: () => new Caches(options.keySetLimits, this.#rowCacheBytes),
       limits: options.storeLimits ?? storeLimits,
       clock: options.clock,
       logger: options.logger,
@@ -167,6 +148,12 @@ export class Machine implements StateMachine {
       logger: options.logger,
     })
     this.#sweeper.request()
+  }
+
+  /** Of rows read or written lately, from now on. */
+  resizeRowCache(bytesMax: number): void {
+    this.#rowCacheBytes = bytesMax
+    this.#writeBehind.state.caches.rows.resize(bytesMax)
   }
 
   get appliedIndex(): LogIndex {

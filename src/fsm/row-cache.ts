@@ -12,8 +12,8 @@ import { LruMap } from '../lib/lru-map.ts'
 import { unpack } from './codec.ts'
 import { notKept } from './kept-row.ts'
 
-/** Bytes of encoded rows in one half. Decoded they take a few times as much. */
-const halfBytesMax = 8 * 1024 * 1024
+/** Bytes of encoded rows. Decoded they take a few times as much. */
+export const rowCacheBytes = 16 * 1024 * 1024
 
 /** What an entry costs besides its bytes. */
 const entryBytes = 200
@@ -41,15 +41,24 @@ export type Written = {
 }
 
 export class RowCache {
-  readonly #halfBytesMax: number
+  #halfBytesMax = 0
   #young = new Map<string, Kept>()
   #old = new Map<string, Kept>()
   #youngBytes = 0
   /** By key: since which applied index no state has a row there. */
   readonly #absent = new LruMap<string, number>(absentMax)
 
-  constructor(bytesMax = 2 * halfBytesMax) {
+  constructor(bytesMax = rowCacheBytes) {
+    this.resize(bytesMax)
+  }
+
+  /** What is too much from now on goes at once. */
+  resize(bytesMax: number): void {
+    const shrinks = bytesMax / 2 < this.#halfBytesMax
     this.#halfBytesMax = bytesMax / 2
+    if (!shrinks) return
+    if (this.#youngBytes > this.#halfBytesMax) this.#startHalf()
+    this.#old = new Map()
   }
 
   /** The row at the full key `key` in a state at `appliedIndex`; undefined when it is not known here. */
@@ -110,13 +119,15 @@ export class RowCache {
 
   #keep(key: string, kept: Kept): void {
     const bytes = entryBytes + 2 * key.length + kept.bytes
-    if (this.#youngBytes + bytes > this.#halfBytesMax) {
-      this.#old = this.#young
-      this.#young = new Map()
-      this.#youngBytes = 0
-    }
+    if (this.#youngBytes + bytes > this.#halfBytesMax) this.#startHalf()
     this.#old.delete(key)
     this.#young.set(key, kept)
     this.#youngBytes += bytes
+  }
+
+  #startHalf(): void {
+    this.#old = this.#young
+    this.#young = new Map()
+    this.#youngBytes = 0
   }
 }

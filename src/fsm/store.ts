@@ -30,12 +30,15 @@ export type StoreLimits = {
   readonly unflushedBytesMax: number
   /** What LevelDB would allow before it acts by itself; far above the other two, so that it never does. */
   readonly writeBufferBytes: number
+  /** Blocks of table files that LevelDB keeps. */
+  readonly blockCacheBytes: number
 }
 
 export const storeLimits: StoreLimits = {
   flushBytes: 8 * 1024 * 1024,
   unflushedBytesMax: 32 * 1024 * 1024,
   writeBufferBytes: 64 * 1024 * 1024,
+  blockCacheBytes: 16 * 1024 * 1024,
 }
 
 /**
@@ -43,7 +46,6 @@ export const storeLimits: StoreLimits = {
  * (64 x 4 MiB), not by the size of the state.
  */
 const tuning = {
-  cacheSize: 16 * 1024 * 1024,
   blockSize: 8 * 1024,
   maxFileSize: 4 * 1024 * 1024,
   maxOpenFiles: 74,
@@ -106,6 +108,7 @@ export class Store {
         keyEncoding: 'utf8',
         valueEncoding: 'buffer',
         writeBufferSize: limits.writeBufferBytes,
+        cacheSize: limits.blockCacheBytes,
         ...tuning,
       })
       await database.open()

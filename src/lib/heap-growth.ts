@@ -8,8 +8,27 @@ import { setFlagsFromString } from 'node:v8'
 const growthPercent = { usual: 80, bounded: 15 }
 
 /** From the next full collection on, for the whole process. */
-export function boundHeapGrowth(bounded: boolean): void {
+function boundHeapGrowth(bounded: boolean): void {
   setFlagsFromString(
     `--heap-growing-percent=${bounded ? growthPercent.bounded : growthPercent.usual}`,
   )
+}
+
+/** Bounded for as long as anyone needs it to be. */
+export class HeapGrowth {
+  readonly #bound: (bounded: boolean) => void
+  readonly #reasons = new Set<string>()
+
+  constructor(bound = boundHeapGrowth) {
+    this.#bound = bound
+  }
+
+  /** `reason`: of the caller alone. */
+  boundFor(reason: string, bounded: boolean): void {
+    const before = this.#reasons.size > 0
+    if (bounded) this.#reasons.add(reason)
+    else this.#reasons.delete(reason)
+    const after = this.#reasons.size > 0
+    if (before !== after) this.#bound(after)
+  }
 }

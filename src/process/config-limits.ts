@@ -75,10 +75,12 @@ export const limitsSchema = Type.Object(
       default: 65_536,
       about: 'changed rows kept in memory for readers that follow or come back; the oldest go',
     }),
-    event_bytes_kept_max: size(64 * 1024, 1024 * MiB, '64KiB to 1GiB', {
-      default: '16MiB',
-      about: 'the same in bytes, each row with 32 for what is around it',
-    }),
+    event_bytes_kept_max: Type.Optional(
+      size(64 * 1024, 1024 * MiB, '64KiB to 1GiB', {
+        shown: 'a sixteenth of `server.memory_target`',
+        about: 'the same in bytes, each row with 32 for what is around it',
+      }),
+    ),
   },
   emptyBlock,
 )
@@ -138,6 +140,7 @@ export type AuditConfig = {
 
 export function completeLimits(
   file: Type.StaticDecode<typeof limitsSchema>,
+  memory: { readonly eventBytes: number },
   complain: Complain,
 ): LimitsConfig {
   const { http_max_conns_per_client: conns, http_connections_per_client_max: connections } = file
@@ -176,7 +179,7 @@ export function completeLimits(
     blockingQueriesMax: file.blocking_queries_max,
     eventStreamsMax: file.event_streams_max,
     eventsKeptMax: file.events_kept_max,
-    eventBytesKeptMax: file.event_bytes_kept_max,
+    eventBytesKeptMax: file.event_bytes_kept_max ?? memory.eventBytes,
   }
 }
 

@@ -4,6 +4,7 @@ import Type from 'typebox'
 import { present } from '../lib/assert.ts'
 import type { Complain } from './config-check.ts'
 import { gossipKeys } from './config-gossip.ts'
+import { memoryKeys } from './config-memory.ts'
 import { heartbeatKeys } from './config-nodes.ts'
 import { raftSchema } from './config-raft.ts'
 import { snapshotKeys } from './config-snapshots.ts'
@@ -71,6 +72,7 @@ export const serverSchema = Type.Object(
         about: '`service`, `batch`, `system`, `sysbatch`; `_core` is always among them',
       }),
     ),
+    ...memoryKeys,
     ...heartbeatKeys,
     ...snapshotKeys,
     raft: raftSchema,

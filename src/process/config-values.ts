@@ -99,14 +99,34 @@ export function size(from: number, to: number, words: string, said: Said = {}) {
   const description = `a size in bytes or text such as "4MiB", from ${words}`
   const given = Type.Refine(
     Type.Union([Type.String(), Type.Integer()], { description, ...said }),
-    (value) => {
-      const bytes = parseSize(value)
-      return bytes !== undefined && bytes >= from && bytes <= to
-    },
+    (value) => isSizeWithin(value, from, to),
   )
   return Type.Codec(given)
     .Decode((value) => present(parseSize(value), 'a size that was checked'))
     .Encode((bytes) => bytes)
+}
+
+/** As `size`; `otherwise` is allowed too, and stays what it is. */
+export function sizeOr<Otherwise extends string>(
+  otherwise: Otherwise,
+  from: number,
+  to: number,
+  words: string,
+  said: Said = {},
+) {
+  const description = `"${otherwise}", or a size in bytes or text such as "512MiB", from ${words}`
+  const given = Type.Refine(
+    Type.Union([Type.String(), Type.Integer()], { description, ...said }),
+    (value) => value === otherwise || isSizeWithin(value, from, to),
+  )
+  return Type.Codec(given)
+    .Decode((value) => parseSize(value) ?? otherwise)
+    .Encode((value) => value)
+}
+
+function isSizeWithin(value: string | number, from: number, to: number): boolean {
+  const bytes = parseSize(value)
+  return bytes !== undefined && bytes >= from && bytes <= to
 }
 
 export function count(from: number, to: number, said: Said = {}) {

@@ -34,6 +34,7 @@ import {
   type ListenerConfig,
 } from './config-listeners.ts'
 import { definitionsOf, scriptChecksOf, type ScriptChecks } from './config-services.ts'
+import { completeMemory, type MemoryConfig } from './config-memory.ts'
 import { completeSnapshots, type SnapshotsConfig } from './config-snapshots.ts'
 import { completeTls, type TlsConfig } from './config-tls.ts'
 import {
@@ -94,6 +95,7 @@ export type AgentConfig = {
     readonly numSchedulers: number | null
     /** Null: all kinds. */
     readonly enabledSchedulers: readonly string[] | null
+    readonly memory: MemoryConfig
     /** Null: no scheduled snapshots. */
     readonly snapshots: SnapshotsConfig | null
     readonly heartbeats: HeartbeatConfig
@@ -197,6 +199,7 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
     },
     complain,
   )
+  const memory = completeMemory(server)
   const keyringKeyFile = server.keyring_key_file ?? base.keyringKeyFile
   return {
     name: serverName,
@@ -227,6 +230,7 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
       keyringKeyFile: keyringKeyFile === undefined ? null : resolve(keyringKeyFile),
       numSchedulers: server.num_schedulers ?? null,
       enabledSchedulers: server.enabled_schedulers ?? null,
+      memory,
       snapshots: completeSnapshots(server, resolve(dataDir ?? '.'), complain),
       heartbeats: completeHeartbeats(server),
       raft: completeRaft(server.raft, complain),
@@ -234,7 +238,7 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
     client: client.enabled ? completeClient(client, file.plugin, complain) : null,
     acl: completeAcl(file.acl, complain),
     headerAliases: file.header_aliases,
-    limits: completeLimits(file.limits, complain),
+    limits: completeLimits(file.limits, memory, complain),
     audit: completeAudit(file.audit, resolve(dataDir ?? '.')),
   }
 }

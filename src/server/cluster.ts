@@ -91,6 +91,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     timing: raft,
     limits: raft,
     leaseReads: raft.leaseReads,
+    caches: config.server.memory,
     domains,
     addressOf,
     tls: options.tls,

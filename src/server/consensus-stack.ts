@@ -6,6 +6,7 @@ import { uptime } from 'node:os'
 import { join } from 'node:path'
 import type { Domain } from '../fsm/domain.ts'
 import { openMachine, type Machine } from '../fsm/machine.ts'
+import { storeLimits } from '../fsm/store.ts'
 import type { Clock } from '../lib/clock.ts'
 import { DiskGate } from '../lib/disk-gate.ts'
 import type { Logger } from '../lib/log.ts'
@@ -42,6 +43,8 @@ export type ConsensusStackOptions = {
   readonly timing: RaftTiming
   readonly limits: RaftLimits
   readonly leaseReads: boolean
+  /** In bytes. */
+  readonly caches: { readonly rowCacheBytes: number; readonly blockCacheBytes: number }
   readonly domains: readonly Domain[]
   readonly addressOf: AddressOf
   /** Null: servers speak plain TCP with one another. */
@@ -178,12 +181,14 @@ async function openSideBySide(
     readonly opened: AsyncDisposableStack
   },
 ): Promise<Opened> {
-  const { id, dataFolder, domains, clock, gate, logger, opened } = options
+  const { id, dataFolder, domains, clock, gate, logger, opened, caches } = options
   const opening = systemDisk(options.logFolder).then((disk) => openDurableLog(disk, { gate }))
   const openingState = openMachine({
     folder: join(dataFolder, 'state'),
     domains,
     decodeConfiguration,
+    storeLimits: { ...storeLimits, blockCacheBytes: caches.blockCacheBytes },
+    rowCacheBytes: caches.rowCacheBytes,
     clock,
     gate,
     logger: logger.named('state'),

@@ -5,7 +5,7 @@ import { Outgoing } from '../api/outgoing.ts'
 import { HttpServer } from '../api/server.ts'
 import type { Composed } from '../domains/domain.ts'
 import { auditEvents, authorizer as authorizerKey, secretHasher } from '../domains/host.ts'
-import { boundHeapGrowth } from '../lib/heap-growth.ts'
+import type { HeapGrowth } from '../lib/heap-growth.ts'
 import { SentWrites } from '../rpc/sent-writes.ts'
 import { ServerDispatcher } from '../rpc/server-dispatcher.ts'
 import type { Services } from '../rpc/services.ts'
@@ -35,13 +35,14 @@ export type FrontOptions = {
   readonly composed: Composed
   readonly services: Services
   readonly telemetry: Telemetry
+  readonly heapGrowth: HeapGrowth
   /** Owns what is opened. */
   readonly opened: AsyncDisposableStack
 }
 
 /** Nothing listens yet. */
 export async function openFront(options: FrontOptions): Promise<Front> {
-  const { config, cluster, composed, services, telemetry, opened } = options
+  const { config, cluster, composed, services, telemetry, heapGrowth, opened } = options
   const { logger, clock, random } = options.dependencies
   const { id, stack, consensus, addressOf, encode } = cluster
   const { node, machine, link } = stack
@@ -76,7 +77,7 @@ export async function openFront(options: FrontOptions): Promise<Front> {
     log: logger.named('rpc'),
     limits: { parkedMax: config.limits.blockingQueriesMax },
     room: outgoing,
-    crowded: boundHeapGrowth,
+    crowded: (crowded) => heapGrowth.boundFor('crowd', crowded),
     audit: telemetry.callEnded,
   })
   const http = new HttpServer({

@@ -24,6 +24,7 @@ export type ProcessInfoOptions = {
   readonly node: Raft
   /** That the cluster runs at. */
   readonly commandVersion: () => number
+  readonly memory: { readonly warning: string | null }
   /** Null: this server takes part in no gossip. */
   readonly gossip: Pick<GossipNode, 'local' | 'members' | 'counters' | 'encrypted'> | null
   /** host:port of the RPC listener, as others reach it. */
@@ -50,7 +51,7 @@ export function serverProcessInfo(options: ProcessInfoOptions): ProcessInfo {
     health: () => ({
       side: 'server',
       problem: node.status().leaderId === null ? 'no leader' : null,
-      warning: rpcWarningOf(config.tls.rpc),
+      warning: joined([rpcWarningOf(config.tls.rpc), options.memory.warning]),
     }),
     servers: null,
     leads: () => node.status().role === 'leader',
@@ -64,6 +65,11 @@ export function serverProcessInfo(options: ProcessInfoOptions): ProcessInfo {
       enabled: config.server.enabledSchedulers,
     },
   }
+}
+
+function joined(warnings: readonly (string | null)[]): string | null {
+  const said = warnings.filter((warning) => warning !== null)
+  return said.length === 0 ? null : said.join('; ')
 }
 
 function memberOf(options: ProcessInfoOptions): AgentMember {

@@ -10,7 +10,7 @@ import { readResetIndex } from './acl-reset.ts'
 import { ServerCatalogLink } from './catalog-link.ts'
 import type { Cluster } from './cluster.ts'
 import { serverKnownNodes } from './known-nodes.ts'
-import { serverProcessInfo } from './process-info.ts'
+import { serverProcessInfo, type ProcessInfoOptions } from './process-info.ts'
 import { raftControl } from './raft-control.ts'
 import type { ServerConfig } from './server-config.ts'
 import { serverLink } from './server-link.ts'
@@ -23,6 +23,7 @@ export type ProvidedOptions = {
   readonly clusterKeys: ClusterKeys
   readonly reloadable: Reloadable
   readonly telemetry: Telemetry
+  readonly memory: ProcessInfoOptions['memory']
   /** Owns what is opened. */
   readonly opened: AsyncDisposableStack
 }
@@ -71,6 +72,7 @@ export function providedBy(options: ProvidedOptions): ServerParts {
       commandVersion: cluster.commandVersion,
       gossip,
       rpcAddress: cluster.rpcAddress,
+      memory: options.memory,
       logTap: dependencies.logTap,
       reload: dependencies.reload,
     }),

@@ -16,6 +16,12 @@ export type ServerConfig = RuntimeConfig &
         readonly host: string
         readonly port: number
       }[]
+      /** In bytes. */
+      readonly memory: {
+        readonly targetBytes: number
+        readonly rowCacheBytes: number
+        readonly blockCacheBytes: number
+      }
       readonly heartbeats: NodeSettings['heartbeats']
       readonly raft: RaftTiming & RaftLimits & { readonly leaseReads: boolean }
     }

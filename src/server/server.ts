@@ -6,6 +6,7 @@ import { OpsServer } from '../api/ops.ts'
 import { serverDomains } from '../domains/registry.ts'
 import { composeServer } from '../domains/server-parts.ts'
 import { assert } from '../lib/assert.ts'
+import { HeapGrowth } from '../lib/heap-growth.ts'
 import { Services } from '../rpc/services.ts'
 import { Listeners, reachableApi } from '../runtime/listeners.ts'
 import type { RuntimeDependencies, RunningProcess } from '../runtime/process.ts'
@@ -15,6 +16,7 @@ import { notYet, startCluster } from './cluster.ts'
 import { catchUp, openFront } from './front.ts'
 import { handOver } from './handover.ts'
 import { Leadership } from './leadership.ts'
+import { watchMemory } from './memory.ts'
 import { membershipAnswers } from './peer-methods.ts'
 import { loadClusterKeys, providedBy } from './provided.ts'
 import { loadRpcTls, rpcWarningOf } from './rpc-tls.ts'
@@ -71,13 +73,23 @@ export async function startServer(
   const { stack, disk, pool, membership, propose } = cluster
   const { node, machine } = stack
 
+  const heapGrowth = new HeapGrowth()
+  const memory = watchMemory({
+    settings: config.server.memory,
+    machine,
+    heapGrowth,
+    clock,
+    logger: logger.named('memory'),
+  })
+  opened.defer(() => memory.stop())
+
   const services = new Services()
   services.provide(membershipAnswers, membership)
   services.provide(stateSender, node)
   const own = { config, dependencies, cluster, telemetry, opened }
-  const parts = providedBy({ ...own, clusterKeys, reloadable })
+  const parts = providedBy({ ...own, clusterKeys, reloadable, memory })
   const composed = composeServer(serverDomains, services, parts)
-  const front = await openFront({ ...own, composed, services })
+  const front = await openFront({ ...own, composed, services, heapGrowth })
   const { dispatcher, sent, audit, http } = front
   answering.call = dispatcher.handleForwarded
   answering.stream = dispatcher.handleStream
@@ -104,7 +116,7 @@ export async function startServer(
   pool?.search(() => membership.gossipOfMembers())
 
   const gossip = pool?.gossip ?? null
-  telemetry.start({ stack, dispatcher, sent, http, audit, domains: composed, gossip })
+  telemetry.start({ stack, dispatcher, sent, http, audit, memory, domains: composed, gossip })
   // Before the API and after it: clients are told that this server starts or stops.
   const ops = new OpsServer({
     healthy: () => serving && stack.listening() && stack.storing() && disk.healthy,

@@ -10,6 +10,7 @@ import {
   limitMetrics,
   type RefusedSource,
 } from '../metrics/limits.ts'
+import { memoryMetrics, type MemorySource } from '../metrics/memory.ts'
 import { raftMetrics, raftTimes, type RaftSource, type RaftTimes } from '../metrics/raft.ts'
 import { unansweredMetrics, type UnansweredWrites } from '../metrics/rpc.ts'
 import { stateMetrics } from '../metrics/state.ts'
@@ -36,6 +37,7 @@ export type Measured = {
     readonly answerBytes: number
   }
   readonly audit: { readonly counts: AuditCounts }
+  readonly memory: MemorySource
   readonly domains: Pick<Composed, 'measure' | 'refused'>
   /** Null: there is no pool. */
   readonly gossip: { counters(): GossipNumbers } | null
@@ -48,7 +50,7 @@ export class Telemetry extends ProcessTelemetry {
     this.begin(() => [this.#join(measured)])
   }
 
-  #join({ stack, dispatcher, sent, http, audit, domains, gossip }: Measured): () => void {
+  #join({ stack, dispatcher, sent, http, audit, memory, domains, gossip }: Measured): () => void {
     const { node, machine, wire } = stack
     const stopRaft = raftMetrics(this.metrics, {
       status: () => node.status(),
@@ -72,6 +74,7 @@ export class Telemetry extends ProcessTelemetry {
     answerMetrics(this.metrics, () => http.answerBytes)
     unansweredMetrics(this.metrics, () => sent.fates)
     auditMetrics(this.metrics, () => audit.counts)
+    memoryMetrics(this.metrics, memory)
     wireMetrics(this.metrics, {
       refusals: () =>
         refusalKinds.map((reason) => ({ reason, count: wire.refusals.count(reason) })),

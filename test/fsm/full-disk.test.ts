@@ -82,6 +82,7 @@ await t.test('a flush that found no room, and the write-ahead file it began', as
     flushBytes: 1 << 20,
     unflushedBytesMax: 4 << 20,
     writeBufferBytes: 16 << 20,
+    blockCacheBytes: 2 ** 20,
   }
   const machine = await toyMachine(t, { folder: join(folder, 'state'), gate, storeLimits })
   const log = new ToyLog(machine)

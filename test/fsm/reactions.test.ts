@@ -12,7 +12,8 @@ import {
   openMarks,
   smallCascadesVersion,
 } from '../../src/fsm/fact.ts'
-import type { Machine, MachineOptions } from '../../src/fsm/machine.ts'
+import type { MachineOptions } from '../../src/fsm/machine-options.ts'
+import type { Machine } from '../../src/fsm/machine.ts'
 import { Count, record } from '../../src/fsm/row-schema.ts'
 import { seededRandom } from '../../src/lib/random.ts'
 import { toyMachine, ToyLog, transfer } from './toy.ts'

@@ -171,3 +171,21 @@ t.test('readers of every state see what a plain map would hold', async (t) => {
     { numRuns: 60 },
   )
 })
+
+t.test('less room takes effect at once, more from then on', async (t) => {
+  const cache = new RowCache(20_000)
+  const names = Array.from({ length: 15 }, (_, n) => `row ${n}`)
+  const fill = () => names.forEach((name) => cache.add(name, 300, name, 1))
+  const kept = () => names.filter((name) => cache.get(name, 1) === name)
+  fill()
+  t.same(kept(), names)
+  cache.resize(4_000)
+  t.same(kept(), [])
+  fill()
+  t.ok(kept().length < 8, 'there is no room for all of them')
+  const some = kept()
+  cache.resize(20_000)
+  t.same(kept(), some, 'what is there stays')
+  fill()
+  t.same(kept(), names)
+})

@@ -10,6 +10,7 @@ const small = {
   flushBytes: 64 * 1024,
   unflushedBytesMax: 256 * 1024,
   writeBufferBytes: 4 * 1024 * 1024,
+  blockCacheBytes: 2 ** 20,
 }
 
 async function openStore(

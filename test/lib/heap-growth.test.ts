@@ -1,7 +1,7 @@
 /** How much old garbage V8 lets lie. */
 import { getHeapSpaceStatistics } from 'node:v8'
 import t from 'tap'
-import { boundHeapGrowth } from '../../src/lib/heap-growth.ts'
+import { HeapGrowth } from '../../src/lib/heap-growth.ts'
 
 const records = 500_000
 
@@ -31,13 +31,27 @@ function measured(): readonly number[] {
 void t.test('bounded, less old garbage lies about', async (t) => {
   mostOldMiB(5)
   const free = Math.max(...measured())
-  boundHeapGrowth(true)
+  const growth = new HeapGrowth()
+  growth.boundFor('test', true)
   mostOldMiB(20)
   const bounded = Math.min(...measured())
-  boundHeapGrowth(false)
+  growth.boundFor('test', false)
   mostOldMiB(20)
   const usual = Math.max(...measured())
   t.comment(`${free} MiB as V8 sees fit, ${bounded} bounded, ${usual} as usual`)
   t.ok(bounded < free * 0.8, 'less than as V8 sees fit')
   t.ok(usual > bounded * 1.05, 'and it is bounded no more afterwards')
+})
+
+void t.test('it is bounded for as long as anyone needs it to be', async (t) => {
+  const told: boolean[] = []
+  const growth = new HeapGrowth((bounded) => void told.push(bounded))
+  growth.boundFor('one', false)
+  growth.boundFor('one', true)
+  growth.boundFor('one', true)
+  growth.boundFor('other', true)
+  growth.boundFor('one', false)
+  t.same(told, [true], 'once, and still')
+  growth.boundFor('other', false)
+  t.same(told, [true, false])
 })

@@ -53,6 +53,12 @@ t.test('the smallest file gets sound defaults and is frozen', async (t) => {
       keyringKeyFile: null,
       numSchedulers: null,
       enabledSchedulers: null,
+      memory: {
+        targetBytes: 2 ** 28,
+        rowCacheBytes: 2 ** 24,
+        blockCacheBytes: 2 ** 24,
+        eventBytes: 2 ** 24,
+      },
       snapshots: null,
       heartbeats: { ttlMsMin: 10_000, perSecondMax: 50, graceMs: 10_000, failoverMs: 300_000 },
       raft: {

@@ -30,9 +30,14 @@ if (cacheFile !== undefined) {
   if (cachePurpose() === 'command') process.on('exit', () => keep(cacheFile))
 }
 
+/** Flags that Node.js knows and V8 does not. */
+const ofNode = ['--max-old-space-size-percentage']
+
 function keep(file: string): void {
   // An agent sets flags of V8. V8 takes the code only where all of them are as they were when it was kept.
-  for (const flag of process.execArgv) setFlagsFromString(flag)
+  for (const flag of process.execArgv) {
+    if (!ofNode.some((name) => flag.startsWith(`${name}=`))) setFlagsFromString(flag)
+  }
   writeFileSync(`${file}.new`, script.createCachedData())
   renameSync(`${file}.new`, file)
 }
