@@ -9,6 +9,7 @@
  */
 import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { coldTable, measureCold, type Cold } from './bench/cold.ts'
 import { EtcdSystem, etcdIsInstalled } from './bench/etcd.ts'
@@ -102,6 +103,8 @@ if (values.load === 'wrk' && !wrk) {
 const load = wrk ? runWrk : runLoad
 const rounds = Number(values.rounds ?? (quick ? 1 : 3))
 const durationMs = quick ? 1_500 : 4_000
+/** V8 gives memory back in a process that is at rest for 8 s. */
+const restMs = 15_000
 const warmupMs = quick ? 500 : 1_000
 const failovers = values['no-failover'] ? 0 : quick ? 5 : 20
 
@@ -161,17 +164,25 @@ async function measure(): Promise<Map<string, Measured>> {
       }
     }
   }
+  const resident = new Map<System, readonly number[]>()
+  for (const system of systems) resident.set(system, await residentOf(system))
+  await delay(restMs)
   const result = new Map<string, Measured>()
   for (const [system, byName] of collected) {
-    const used = await Promise.all(pidsOf(system).map(usedBy))
     const elections = (await system.term()) - (terms.get(system) ?? 0)
-    const residentMiB = used.map(({ residentMiB }) => residentMiB)
+    const residentMiB = resident.get(system) ?? []
+    const restedMiB = await residentOf(system)
     say(`killing the leader of ${system.name} ${failovers} times`)
     const failover = failovers === 0 ? null : await measureFailover(system, failovers)
     const loads = new Map([...byName].map(([name, all]) => [name, middle(all)]))
-    result.set(system.name, { loads, rounds: byName, elections, residentMiB, failover })
+    result.set(system.name, { loads, rounds: byName, elections, residentMiB, restedMiB, failover })
   }
   return result
+}
+
+async function residentOf(system: System): Promise<readonly number[]> {
+  const used = await Promise.all(pidsOf(system).map(usedBy))
+  return used.map(({ residentMiB }) => residentMiB)
 }
 
 /** So that every key can be read. */

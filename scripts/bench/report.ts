@@ -9,7 +9,10 @@ export type Measured = {
   readonly rounds: ReadonlyMap<string, readonly Round[]>
   /** Under the load, before any leader was killed. */
   readonly elections: number
+  /** Right after the last figure. */
   readonly residentMiB: readonly number[]
+  /** And once nobody had asked anything for a while. */
+  readonly restedMiB: readonly number[]
   readonly failover: Failover | null
 }
 
@@ -51,10 +54,9 @@ export function loadTable(
 export function otherTable(systems: ReadonlyMap<string, Measured>): string {
   const rows = [['', ...systems.keys()]]
   const all = [...systems.values()]
-  rows.push([
-    'resident MiB by server',
-    ...all.map(({ residentMiB }) => residentMiB.map((mib) => mib.toFixed(0)).join(' ')),
-  ])
+  const listed = (all: readonly number[]) => all.map((mib) => mib.toFixed(0)).join(' ')
+  rows.push(['resident MiB by server', ...all.map(({ residentMiB }) => listed(residentMiB))])
+  rows.push(['resident MiB at rest', ...all.map(({ restedMiB }) => listed(restedMiB))])
   rows.push(['elections under load', ...all.map(({ elections }) => String(elections))])
   rows.push(['fail-over median ms', ...all.map(({ failover }) => fixed(failover?.medianMs))])
   rows.push(['fail-over worst ms', ...all.map(({ failover }) => fixed(failover?.worstMs))])
