@@ -91,6 +91,7 @@ export class Judges {
       this.#world.delicate(server, 'an election')
       this.#world.onElected()
       this.#world.trace.add(() => `${id} leads term ${term}`)
+      this.writes.leads(term, lastIndex)
       checkLeaderCompleteness(
         this.#world.report,
         { server: id, term, disk: image },

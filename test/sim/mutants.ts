@@ -23,6 +23,13 @@ export const mutants: readonly Mutant[] = [
     replace: 'if (index <= log.commitIndex) return',
   },
   {
+    name: 'a leader goes on to decide while others answer for what came before its term',
+    file: `${core}/leader.ts`,
+    find: 'role.completeAt = Math.max(role.completeAt, role.noopIndex)',
+    replace: 'if (state.appliedIndex < role.completeAt) role.completeAt = role.noopIndex',
+    corner: 'handovers',
+  },
+  {
     name: 'the leader counts its own entries before they are on disk',
     file: `${core}/leader.ts`,
     find: 'id === state.id ? log.persistedIndex :',

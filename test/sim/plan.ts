@@ -54,10 +54,18 @@ export type Plan = {
 }
 
 /**
- * Most seeds mix everything; some look into one corner, where it takes many ingredients to go wrong. `installs` and `members`
- * are looked into only when they are named: shares of their own would change what every other seed stands for.
+ * Most seeds mix everything; some look into one corner, where it takes many ingredients to go wrong. `installs`, `members`
+ * and `handovers` are looked into only when they are named: shares of their own would change what every other seed stands for.
  */
-const corners = { mixed: 8, divergence: 1, lease: 1, installs: 0, members: 0, court: 1 }
+const corners = {
+  mixed: 8,
+  divergence: 1,
+  lease: 1,
+  installs: 0,
+  members: 0,
+  handovers: 0,
+  court: 1,
+}
 export type Corner = keyof typeof corners
 
 export function isCorner(name: string): name is Corner {
@@ -114,6 +122,17 @@ export function planOf(seed: number, servers: number | null, corner: Corner | nu
         ...plan,
         faultGapMs: 150,
         faults: { ...noFaults, membership: 2, partition: 1, crash: 0.1 },
+      }
+    case 'handovers':
+      // A successor whose own disk is slower than the others': they answer for what it has not applied.
+      return {
+        ...plan,
+        clients: 5,
+        thinkMs: 3,
+        applyMs: 1,
+        diskMs: 8,
+        faultGapMs: 80,
+        faults: { ...noFaults, transfer: 3, disk: 1 },
       }
     case 'court':
       // A leader that does not know yet that it was replaced, and readers who ask those that still follow it.

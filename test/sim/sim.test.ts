@@ -27,6 +27,15 @@ for (const [first, last] of seedRanges('SEEDS', { gate: 70, long: 40 })) {
   void t.test(name, { timeout: 600_000 }, (t) => everyRuleHolds(t, first, last))
 }
 
+void t.test('every rule holds in the corners that seeds are not drawn to', async (t) => {
+  for (const corner of ['installs', 'members', 'handovers'] as const) {
+    const seeds = { first: 1, last: 8, step: 1, servers: null, corner, failuresMax: 3 }
+    const tally = await runSeedsInJobs(seeds, jobs)
+    for (const failure of tally.failures) t.fail(`${corner}: ${describeFailure(failure, 30)}`)
+    t.equal(tally.runs, 8, corner)
+  }
+})
+
 async function everyRuleHolds(t: Test, first: number, last: number): Promise<void> {
   const startMs = performance.now()
   const seeds = { first, last, step: 1, servers: null, corner: null, failuresMax: 3 }

@@ -395,7 +395,7 @@ export function maybeCommit(state: State): void {
   )
   if (index <= log.commitIndex || log.termAt(index) !== state.term) return
   commitTo(state, index)
-  // Other servers may answer for all that is committed now before this one, which is behind, decides on anything.
-  if (state.appliedIndex < role.completeAt) role.completeAt = role.noopIndex
+  // From now on other servers may answer for the entries before this term, also for those that nobody had acknowledged when it began.
+  role.completeAt = Math.max(role.completeAt, role.noopIndex)
   if (membership.index <= index && !membership.isVoter(state.id)) abdicate(state, role)
 }

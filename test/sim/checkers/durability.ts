@@ -1,6 +1,6 @@
 /**
  * Durability: a write that was acknowledged is in the committed history, under the index that the client was told, and in the
- * state of each later leader before that decides on a request.
+ * state of each later leader while that decides on requests.
  * At the end of a run, once all is healed, every member of the cluster has come to the same state, and it is there.
  */
 import type { LogIndex, ServerId, Term } from '../../../src/raft/core/message.ts'
@@ -10,8 +10,11 @@ export class AcknowledgedWrites {
   readonly #report: Report
   readonly #writes = new Map<LogIndex, string>()
   highest: LogIndex = 0
-  /** The newest in which a leader decided on requests. */
-  #decidedTerm: Term = 0
+  /** The newest reign, and the entry that it began with. */
+  #term: Term = 0
+  #firstIndex: LogIndex = 0
+  /** The highest that was acknowledged of the entries before that one. */
+  #inherited: LogIndex = 0
 
   constructor(report: Report) {
     this.#report = report
@@ -32,16 +35,24 @@ export class AcknowledgedWrites {
     }
     this.#writes.set(index, digest)
     this.highest = Math.max(this.highest, index)
+    if (index < this.#firstIndex) this.#inherited = Math.max(this.#inherited, index)
   }
 
-  /** A leader decides on requests from now on, in a state of `appliedIndex`. */
+  /** A leader of `term` was elected; `firstIndex`: its first entry. */
+  leads(term: Term, firstIndex: LogIndex): void {
+    if (term <= this.#term) return
+    this.#term = term
+    this.#firstIndex = firstIndex
+    this.#inherited = Math.max(0, ...[...this.#writes.keys()].filter((index) => index < firstIndex))
+  }
+
+  /** At every look: a leader decides on requests in a state of `appliedIndex`. */
   decides(server: ServerId, term: Term, appliedIndex: LogIndex): void {
-    if (term <= this.#decidedTerm) return
-    this.#decidedTerm = term
-    if (appliedIndex >= this.highest) return
+    // Its own entries do not count: what it decides on comes behind them in its log. One of an older term decides on nothing.
+    if (term !== this.#term || appliedIndex >= this.#inherited) return
     this.#report({
       rule: 'a leader decides on a state with all that was acknowledged',
-      text: `${server} decides in term ${term} at ${appliedIndex}, below the acknowledged ${this.highest}`,
+      text: `${server} decides in term ${term} at ${appliedIndex}, below the acknowledged ${this.#inherited}`,
     })
   }
 
