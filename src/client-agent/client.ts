@@ -10,7 +10,7 @@ import { GossipPool } from '../gossip-pool/pool.ts'
 import { clientTagsOf, memberName } from '../gossip-pool/tags.ts'
 import { assert } from '../lib/assert.ts'
 import { Services } from '../rpc/services.ts'
-import { loadNodeId } from '../runtime/identity.ts'
+import { loadIdentity } from '../runtime/identity.ts'
 import { Listeners, reachableApi } from '../runtime/listeners.ts'
 import type { RuntimeDependencies, RunningProcess } from '../runtime/process.ts'
 import { Reloadable, type ReloadableSettings } from '../runtime/reload.ts'
@@ -49,7 +49,7 @@ export async function startClient(
   const telemetry = new ClientTelemetry(clock)
   opened.defer(() => telemetry.stop())
   let serving = false
-  const id = await loadNodeId(dataDir, 'client')
+  const { id } = await loadIdentity(dataDir, 'client')
   const onFatal = (error: unknown): void => {
     serving = false
     dependencies.onFatal(error)

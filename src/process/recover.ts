@@ -5,7 +5,7 @@
 import { open, stat } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { textOf, MusterError } from '../lib/errors.ts'
-import { readNodeId } from '../runtime/identity.ts'
+import { readIdentity } from '../runtime/identity.ts'
 import { peersFileBytesMax } from '../server/quorum-recovery-peers.ts'
 import { performRecovery, planRecovery, type Survivors } from '../server/quorum-recovery.ts'
 import { joinHostPort, loadConfig, type AgentConfig } from './config.ts'
@@ -99,7 +99,7 @@ async function readSurvivors(path: string | null): Promise<Survivors> {
 /** A server's folder, before anything is made in it; and what another user writes there the server may be unable to open. */
 async function assertOwn(path: string): Promise<void> {
   const folder = await stat(path).catch(() => null)
-  if (folder === null || !folder.isDirectory() || (await readNodeId(path, 'server')) === null) {
+  if (folder === null || !folder.isDirectory() || (await readIdentity(path, 'server')) === null) {
     throw new MusterError('not_found', `${path} is not the data folder of a server`)
   }
   const user = process.getuid?.()

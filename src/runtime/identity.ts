@@ -17,18 +17,29 @@ export type NodeKind = 'server' | 'client'
 const formatVersion = 1
 export const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
+/** `hasLog`: it is a server that has written to its Raft log, which therefore has to be there. */
+export type Identity = { readonly id: string; readonly hasLog: boolean }
+
 /** Reads the id, or makes one that is durable before it is used. Throws `corrupt` or `incompatible`, naming the file. */
-export async function loadNodeId(dataFolder: string, kind: NodeKind): Promise<string> {
-  const known = await readNodeId(dataFolder, kind)
+export async function loadIdentity(dataFolder: string, kind: NodeKind): Promise<Identity> {
+  const known = await readIdentity(dataFolder, kind)
   if (known !== null) return known
-  const id = randomUUID()
-  const text = `${JSON.stringify({ version: formatVersion, id })}\n`
-  await writeDurably(join(dataFolder, fileOf(kind)), text)
-  return id
+  const identity = { id: randomUUID(), hasLog: false }
+  await writeIdentity(dataFolder, kind, identity)
+  return identity
+}
+
+export async function writeIdentity(
+  dataFolder: string,
+  kind: NodeKind,
+  { id, hasLog }: Identity,
+): Promise<void> {
+  const value = { version: formatVersion, id, ...(hasLog ? { hasLog } : {}) }
+  await writeDurably(join(dataFolder, fileOf(kind)), `${JSON.stringify(value)}\n`)
 }
 
 /** Null: no member of this kind ever had this folder. */
-export async function readNodeId(dataFolder: string, kind: NodeKind): Promise<string | null> {
+export async function readIdentity(dataFolder: string, kind: NodeKind): Promise<Identity | null> {
   const path = join(dataFolder, fileOf(kind))
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null
@@ -41,7 +52,7 @@ function fileOf(kind: NodeKind): string {
   return `${kind}.json`
 }
 
-function parse(text: string, path: string, kind: NodeKind): string {
+function parse(text: string, path: string, kind: NodeKind): Identity {
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -58,7 +69,9 @@ function parse(text: string, path: string, kind: NodeKind): string {
         `${path} is of format ${version}, written by a newer program; this one knows ${formatVersion}`,
       )
     }
-    if (version === formatVersion && typeof id === 'string' && idPattern.test(id)) return id
+    if (version === formatVersion && typeof id === 'string' && idPattern.test(id)) {
+      return { id, hasLog: 'hasLog' in value && value.hasLog === true }
+    }
   }
   throw new MusterError('corrupt', `${path} does not hold a ${kind} id`)
 }

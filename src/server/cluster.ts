@@ -11,7 +11,7 @@ import { MusterError } from '../lib/errors.ts'
 import { hostPort } from '../lib/host-port.ts'
 import type { CallHandler, StreamHandler } from '../rpc/link.ts'
 import { typedPropose, Writer, type Propose } from '../rpc/write.ts'
-import { loadNodeId } from '../runtime/identity.ts'
+import { loadIdentity, writeIdentity } from '../runtime/identity.ts'
 import type { RuntimeDependencies } from '../runtime/process.ts'
 import type { WireTls } from '../wire/tls.ts'
 import { Autopilot } from './autopilot.ts'
@@ -74,7 +74,7 @@ export function notYet(): Answering {
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const { config, dependencies, opened, answering } = options
   const { logger, clock, random } = dependencies
-  const id = await loadNodeId(config.dataDir, 'server')
+  const { id, hasLog } = await loadIdentity(config.dataDir, 'server')
   const { raft, bootstrapExpect } = config.server
   const listed = config.server.peers.map(({ name, host, port }) => ({
     name,
@@ -92,6 +92,10 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     limits: raft,
     leaseReads: raft.leaseReads,
     caches: config.server.memory,
+    logMark: {
+      isSet: hasLog,
+      set: () => writeIdentity(config.dataDir, 'server', { id, hasLog: true }),
+    },
     domains,
     addressOf,
     tls: options.tls,

@@ -21,7 +21,7 @@ import {
   type RaftTiming,
 } from '../raft/raft.ts'
 import { openDurableLog } from '../raft/storage/durable-log.ts'
-import type { LogStore, RecoveredLog } from '../raft/storage/log-store.ts'
+import type { LogMark, LogStore, RecoveredLog } from '../raft/storage/log-store.ts'
 import { systemDisk } from '../raft/storage/system-disk.ts'
 import { GrpcRaftTransport } from '../raft/transport/grpc.ts'
 import type { Peer, RaftTransport } from '../raft/transport/transport.ts'
@@ -45,6 +45,7 @@ export type ConsensusStackOptions = {
   readonly leaseReads: boolean
   /** In bytes. */
   readonly caches: { readonly rowCacheBytes: number; readonly blockCacheBytes: number }
+  readonly logMark: LogMark
   readonly domains: readonly Domain[]
   readonly addressOf: AddressOf
   /** Null: servers speak plain TCP with one another. */
@@ -182,7 +183,9 @@ async function openSideBySide(
   },
 ): Promise<Opened> {
   const { id, dataFolder, domains, clock, gate, logger, opened, caches } = options
-  const opening = systemDisk(options.logFolder).then((disk) => openDurableLog(disk, { gate }))
+  const opening = systemDisk(options.logFolder).then((disk) =>
+    openDurableLog(disk, { gate, mark: options.logMark }),
+  )
   const openingState = openMachine({
     folder: join(dataFolder, 'state'),
     domains,

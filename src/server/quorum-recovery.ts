@@ -21,7 +21,7 @@ import {
   writeSuccessor,
 } from '../raft/quorum-recovery.ts'
 import type { RecoveredLog } from '../raft/storage/log-store.ts'
-import { readNodeId } from '../runtime/identity.ts'
+import { readIdentity } from '../runtime/identity.ts'
 import { membersNamed, parsePeersFile, successorId } from './quorum-recovery-peers.ts'
 
 /** The servers of the new configuration: this one alone, or those of a file. */
@@ -52,11 +52,11 @@ export async function planRecovery(
   dataFolder: string,
   survivors: Survivors,
 ): Promise<RecoveryPlan> {
-  const serverId = await readNodeId(dataFolder, 'server')
-  const isServers = serverId !== null && (await exists(join(dataFolder, 'raft')))
-  if (!isServers) {
+  const identity = await readIdentity(dataFolder, 'server')
+  if (identity === null || !(await exists(join(dataFolder, 'raft')))) {
     throw new MusterError('not_found', `${dataFolder} is not the data folder of a server`)
   }
+  const serverId = identity.id
   const { recovered, configuration: before } = await readStoppedLog(join(dataFolder, 'raft'))
   if (before.clusterId === '') {
     throw new MusterError(

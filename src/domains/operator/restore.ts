@@ -106,9 +106,9 @@ export class Restorer {
   }
 
   async #run(steps: RestoreSteps, id: string, path: string): Promise<Restored> {
-    await steps.begin({ id })
     let committing = false
     try {
+      await steps.begin({ id })
       let number = 0
       for await (const part of readArchive(createReadStream(path))) {
         if (part.type === 'header') continue

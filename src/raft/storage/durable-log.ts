@@ -30,7 +30,7 @@ import type { Retention } from './compaction.ts'
 import type { Disk } from './disk.ts'
 import { encodeFrame, frameBytes, frameBytesMax, segmentHeaderBytes } from './frame.ts'
 import { LogMap } from './log-map.ts'
-import type { LogStore, LogWrite, RecoveredLog } from './log-store.ts'
+import type { LogMark, LogStore, LogWrite, RecoveredLog } from './log-store.ts'
 import type { LogRecord } from './record.ts'
 import { recover } from './recovery.ts'
 import type { Segment } from './segment.ts'
@@ -43,6 +43,8 @@ export type DurableLogOptions = Partial<Retention> & {
   readonly tailBytesMax?: number
   /** 32 random bits for each segment. Handed in by the simulator. */
   readonly newSalt?: () => number
+  /** Set before the first write. Absent: nothing is said of it. */
+  readonly mark?: LogMark
   /** Outlasts a disk that is full or read-only; absent: that is a failure like any other. */
   readonly gate?: DiskGate
 }
@@ -54,7 +56,7 @@ const defaults = {
   retainEntries: 1000,
   tailBytesMax: 8 * MiB,
   newSalt: () => randomBytes(4).readUInt32LE(),
-} satisfies Required<Omit<DurableLogOptions, 'gate'>>
+} satisfies Required<Omit<DurableLogOptions, 'gate' | 'mark'>>
 
 /** The buffer that frames are built in is kept up to this size. */
 const scratchBytesMax = 4 * MiB
@@ -80,12 +82,14 @@ export async function openDurableLog(
   const settings = { ...defaults, ...options }
   assert(settings.segmentBytes >= 4096, 'a segment holds at least 4096 bytes')
   const map = new LogMap()
-  const { nextFrame, spares } = await recover(disk, map)
+  const mark = options.mark ?? null
+  const { nextFrame, spares } = await recover(disk, map, { mayBegin: mark === null || !mark.isSet })
   const supply = new SegmentSupply({ disk, ...settings })
   for (const spare of spares) supply.adopt(spare)
   const gate = options.gate ?? null
-  const store = new DurableLog({ disk, map, supply, retention: settings, nextFrame, gate })
+  const store = new DurableLog({ disk, map, supply, retention: settings, nextFrame, gate, mark })
   try {
+    if (map.segments.length > 0 && mark !== null && !mark.isSet) await mark.set()
     return { store, recovered: await store.recovered(settings.tailBytesMax) }
   } catch (error) {
     await store.close().catch(() => undefined)
@@ -99,6 +103,7 @@ class DurableLog implements DurableLogStore {
   readonly #supply: SegmentSupply
   readonly #retention: Retention
   readonly #gate: DiskGate | null
+  readonly #mark: LogMark | null
   /** Sequence of the next frame. */
   #nextFrame: number
   #scratch = Buffer.alloc(0)
@@ -117,6 +122,7 @@ class DurableLog implements DurableLogStore {
     retention: Retention
     nextFrame: number
     gate: DiskGate | null
+    mark: LogMark | null
   }) {
     this.#disk = parts.disk
     this.#map = parts.map
@@ -124,6 +130,7 @@ class DurableLog implements DurableLogStore {
     this.#retention = parts.retention
     this.#nextFrame = parts.nextFrame
     this.#gate = parts.gate
+    this.#mark = parts.mark
     this.#prepare()
   }
 
@@ -257,6 +264,8 @@ class DurableLog implements DurableLogStore {
     let segment = isNew ? null : last
     const attempt = async () => {
       segment ??= await this.#supply.take((last?.sequence ?? 0) + 1)
+      // The segment's name is durable: a start that finds the mark finds the segment.
+      if (last === undefined) await this.#mark?.set()
       await this.#writeFrame(segment, all, bytes)
     }
     try {

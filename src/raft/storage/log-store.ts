@@ -30,6 +30,16 @@ export type RecoveredLog = {
   readonly tail: readonly Entry[]
 }
 
+/**
+ * Kept outside of the log's folder: whether a log was ever written to there. A server whose log is gone knows its votes and
+ * what it acknowledged no more, and an empty one under its id could undo both.
+ */
+export type LogMark = {
+  readonly isSet: boolean
+  /** Durable when it resolves. */
+  set(): Promise<void>
+}
+
 export interface LogStore {
   /**
    * Makes all writes durable with one sync, in order. Resolves only after the sync.

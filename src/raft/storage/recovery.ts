@@ -34,7 +34,7 @@ import {
 import type { FrameHeader } from './frame.ts'
 import type { LogMap } from './log-map.ts'
 import { parseRecord } from './record.ts'
-import { damaged, Segment, segmentName, sequenceOf } from './segment.ts'
+import { damaged, gone, Segment, segmentName, sequenceOf } from './segment.ts'
 import { isUnfinished } from './segment-supply.ts'
 
 export type Recovery = {
@@ -44,9 +44,17 @@ export type Recovery = {
   readonly spares: readonly Segment[]
 }
 
-/** Fills `map` with what the folder holds. Everything it reports is durable. Throws `corrupt` or `incompatible`. */
-export async function recover(disk: Disk, map: LogMap): Promise<Recovery> {
+/**
+ * Fills `map` with what the folder holds. Everything it reports is durable. Throws `corrupt` or `incompatible`.
+ * `mayBegin`: there may be no log.
+ */
+export async function recover(
+  disk: Disk,
+  map: LogMap,
+  { mayBegin }: { readonly mayBegin: boolean },
+): Promise<Recovery> {
   const sequences = await listSegments(disk)
+  if (sequences.length === 0 && !mayBegin) throw gone(disk.path)
   const opened: Segment[] = []
   try {
     const replay = new Replay(map)

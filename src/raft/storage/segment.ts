@@ -34,10 +34,22 @@ export function damaged(
 ): MusterError {
   return new MusterError(
     'corrupt',
-    `${path.join(place.folder, place.name)} is damaged at byte ${place.offset}: ${what}. Restore the file, or, while a majority of the other servers is healthy, remove this server from the cluster, move its data folder away and let it join as a new one`,
+    `${path.join(place.folder, place.name)} is damaged at byte ${place.offset}: ${what}. ${whatToDo}`,
     { cause },
   )
 }
+
+/** As `damaged`, of a log that was there once. */
+export function gone(folder: string): MusterError {
+  return new MusterError(
+    'corrupt',
+    `${folder} holds no log, but this server had one: without its votes and entries it could undo what it acknowledged. ${whatToDo}`,
+  )
+}
+
+/** An older copy passes every check, and lacks what was acknowledged since. */
+const whatToDo =
+  'While a majority of the other servers is healthy, remove this server from the cluster, move its data folder away and let it join as a new one. A copy of these files that is older than the last write must not be put in their place'
 
 /** Positions of consecutive entries in one file: eight bytes of memory for each. */
 export class EntryOffsets {

@@ -1,0 +1,34 @@
+/** A server that lost its log and kept its id does not come back as if it had promised nothing. */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { startCluster } from '../support/cluster.ts'
+import { eventuallyTrue } from '../support/eventually.ts'
+
+void t.test('with its id and without its log it refuses to start', async (t) => {
+  const cluster = await startCluster(t)
+  const leader = await cluster.waitForLeader()
+  const [behind = 0, lost = 0] = cluster.all.filter((at) => at !== leader)
+  await cluster.kill(behind)
+  const reply = await cluster.http(leader).request('PUT', '/v1/kv/acknowledged', { body: 'yes' })
+  t.equal(reply.body.toString(), 'true')
+  await cluster.kill(leader)
+  await cluster.kill(lost)
+  const { dataFolder } = cluster.server(lost)
+  for (const name of ['raft', 'state']) await rm(join(dataFolder, name), { recursive: true })
+  await cluster.server(lost).start()
+  await cluster.server(behind).start()
+  await cluster.logged(lost, /holds no log, but this server had one/)
+  await eventuallyTrue('it ended', async () => cluster.server(lost).crash !== null)
+  t.equal(cluster.server(lost).crash, 'code 1, signal null')
+
+  // As a new server it is welcome.
+  await cluster.server(leader).start()
+  await cluster.waitForLeader()
+  await cluster.wipe(lost)
+  await cluster.server(lost).start()
+  await eventuallyTrue('it has what was acknowledged', async () => {
+    const found = await cluster.http(lost).request('GET', '/v1/kv/acknowledged?raw&stale')
+    return found.body.toString() === 'yes'
+  })
+})
