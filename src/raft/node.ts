@@ -10,7 +10,7 @@ import { Applier } from './applier.ts'
 import { assertWanted, behindError, errorOf, stoppedError, type Signal } from './node-errors.ts'
 import { RaftCore } from './core/core.ts'
 import type { Configuration, LogIndex, Message, ServerId } from './core/message.ts'
-import type { Fetch, Ready } from './core/ready.ts'
+import { forgetfulText, type Fetch, type Ready } from './core/ready.ts'
 import type {
   MembershipChange,
   ProposeOptions,
@@ -313,6 +313,7 @@ export class RaftNode implements Raft {
     this.#reads.answered(ready.reads, ready.send.length > 0)
     for (const fetch of ready.fetches) this.#fetch(fetch)
     for (const peer of ready.snapshots) this.#snapshots.send(peer)
+    for (const lost of ready.forgetful) this.#options.logger.error(forgetfulText, lost)
     if (ready.install !== null) this.#snapshots.install(ready.install)
     this.#applier.kick()
   }

@@ -7,6 +7,7 @@ import { silentLogger, type Logger } from '../../src/lib/log.ts'
 import type { Random } from '../../src/lib/random.ts'
 import type { Configuration, LogIndex, ServerId } from '../../src/raft/core/message.ts'
 import type { RaftStatus, RaftTiming } from '../../src/raft/raft.ts'
+import { forgetfulText } from '../../src/raft/core/ready.ts'
 import { RaftNode } from '../../src/raft/node.ts'
 import { openDurableLog } from '../../src/raft/storage/durable-log.ts'
 import { SentWrites } from '../../src/rpc/sent-writes.ts'
@@ -295,6 +296,9 @@ export class SimServer {
       if (!life.alive) return
       const details = fields === undefined ? '' : ` ${JSON.stringify(fields)}`
       this.#world.trace.add(() => `${this.id} ${level}: ${message}${details}`)
+      if (message !== forgetfulText) return
+      const text = `${this.id}: ${message}${details}`
+      this.#world.report({ rule: 'disks of this world keep what they synced', text })
     }
     return {
       ...silentLogger,

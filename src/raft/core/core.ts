@@ -316,9 +316,9 @@ export class RaftCore {
       askLeader(state, role)
     }
     const persist = this.#takePersist()
-    const { send, reads, fetches, snapshots, install } = state.out
+    const { send, reads, fetches, snapshots, forgetful, install } = state.out
     state.out = emptyOutbox()
-    return { send, persist, reads, fetches, snapshots, install }
+    return { send, persist, reads, fetches, snapshots, forgetful, install }
   }
 
   #takePersist(): Persist | null {

@@ -1,7 +1,7 @@
 /**
  * What a follower does with what its leader sends (3.5, and 7 for snapshots).
  */
-import { assert } from '../../lib/assert.ts'
+import { assert, AssertionError } from '../../lib/assert.ts'
 import type {
   AppendRequest,
   Entry,
@@ -64,6 +64,7 @@ export function onAppendRequest(state: State, request: AppendRequest): void {
   const { log } = state
   if (request.prevIndex < log.commitIndex) {
     // All of it up to the commit index is the same in every log.
+    assertSameHistory(state, request)
     acknowledge(state, request, promise, log.commitIndex)
     return
   }
@@ -77,6 +78,18 @@ export function onAppendRequest(state: State, request: AppendRequest): void {
   // Only what this message matched: entries behind it may be another leader's.
   commitTo(state, Math.min(request.commitIndex, matchIndex))
   acknowledge(state, request, promise, matchIndex)
+}
+
+/** Otherwise a server lost what it had acknowledged, and this one must not confirm the other history. */
+function assertSameHistory({ log }: State, request: AppendRequest): void {
+  const told = [{ index: request.prevIndex, term: request.prevTerm }, ...request.entries]
+  for (const { index, term } of told) {
+    const known = index <= log.commitIndex ? (log.termAt(index) ?? term) : term
+    if (known === term) continue
+    throw new AssertionError(
+      `entry ${index} is committed here with term ${known} and at the leader ${request.from} with term ${term}: a server lost its log and kept its id`,
+    )
+  }
 }
 
 /** Only a real conflict cuts the log: an old message whose entries are all there leaves what follows them alone. */

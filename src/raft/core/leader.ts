@@ -301,7 +301,7 @@ export function onAppendResponse(state: State, leader: Leader, response: AppendR
   contacted(state, leader, progress, response)
   if (response.ok) {
     assert(response.matchIndex <= state.log.lastIndex, 'a follower acknowledges what was sent')
-    const news = progress.acknowledged(response.matchIndex)
+    const news = progress.acknowledged(response.matchIndex, leader.round)
     if (progress.state === 'probe') progress.becomeReplicate()
     else if (progress.state === 'snapshot' && state.log.termAt(progress.match) !== undefined) {
       progress.becomeReplicate()
@@ -316,11 +316,18 @@ export function onAppendResponse(state: State, leader: Leader, response: AppendR
 function rejected(
   state: State,
   progress: Progress,
-  { rejectedIndex, hintIndex, hintTerm }: Extract<AppendResponse, { ok: false }>,
+  { from, round, rejectedIndex, hintIndex, hintTerm }: Extract<AppendResponse, { ok: false }>,
 ): void {
-  // Replies may be late or out of order: one that does not speak of the present position says nothing new.
-  if (progress.state === 'snapshot' || rejectedIndex <= progress.match) return
-  if (progress.state === 'probe' && rejectedIndex !== progress.next - 1) return
+  if (progress.state === 'snapshot') return
+  if (rejectedIndex <= progress.match) {
+    // Replies may be late or out of order: one that does not speak of the present position says nothing new.
+    if (round <= progress.matchRound) return
+    // It answers what left after it had acknowledged that entry, which was on its disk then.
+    state.out.forgetful.push({ peer: from, acknowledged: progress.match, left: hintIndex })
+    progress.becomeUnknown()
+  } else if (progress.state === 'probe' && rejectedIndex !== progress.next - 1) {
+    return
+  }
   const { log } = state
   const meeting = log.latestNotAbove(hintIndex, hintTerm)
   // The search ends at the base. If not even that can match, the logs meet below it: only a snapshot helps.

@@ -25,6 +25,8 @@ export class Progress {
   state: ProgressState = 'probe'
   /** Highest index known to be durable on the follower. */
   match: LogIndex = 0
+  /** The leader's round when `match` was learned: what it sends in later ones has left after that. */
+  matchRound = 0
   /** Next index to send. */
   next: LogIndex
   /** In `probe`: a request is out and unanswered. */
@@ -76,13 +78,21 @@ export class Progress {
     this.#clearInflight()
   }
 
-  /** The follower holds everything up to `index`. False when that was known. */
-  acknowledged(index: LogIndex): boolean {
+  /** Its log lost what it had acknowledged: it is asked for everything anew. */
+  becomeUnknown(): void {
+    this.match = 0
+    this.matchRound = 0
+    this.toldCommit = 0
+  }
+
+  /** The follower holds everything up to `index`. False when that was known. `round`: the leader's present one. */
+  acknowledged(index: LogIndex, round: number): boolean {
     while ((this.#inflight[0]?.lastIndex ?? Infinity) <= index) {
       this.#inflightBytes -= this.#inflight.shift()?.bytes ?? 0
     }
     if (index <= this.match) return false
     this.match = index
+    this.matchRound = round
     this.next = Math.max(this.next, index + 1)
     return true
   }

@@ -24,6 +24,17 @@ export type Fetch = {
   readonly to: LogIndex
 }
 
+/** A follower whose log has less than it acknowledged, in the same term: it was set back, or its disk forgot. */
+export type Forgetful = {
+  readonly peer: ServerId
+  readonly acknowledged: LogIndex
+  /** What it may still hold. */
+  readonly left: LogIndex
+}
+
+export const forgetfulText =
+  'a server has fewer entries than it had acknowledged: its data was set back, and what it promised may be lost'
+
 /** The answer to a read: the index to wait for, or null: ask again, for this server cannot know. */
 export type ReadResult = { readonly id: number; readonly index: LogIndex | null }
 
@@ -34,6 +45,8 @@ export type Ready = {
   readonly fetches: readonly Fetch[]
   /** Followers that need a snapshot; answered with `snapshotSent`. */
   readonly snapshots: readonly ServerId[]
+  /** For the operator: what was promised may be lost. */
+  readonly forgetful: readonly Forgetful[]
   /** A received snapshot that must replace the state now; answered with `snapshotInstalled`. */
   readonly install: SnapshotMeta | null
 }

@@ -16,7 +16,7 @@ import type {
   TimeoutNow,
 } from './message.ts'
 import type { Progress } from './progress.ts'
-import type { Fetch, ReadResult } from './ready.ts'
+import type { Fetch, Forgetful, ReadResult } from './ready.ts'
 
 export type CoreOptions = PatienceOptions & {
   readonly heartbeatMs: number
@@ -116,6 +116,7 @@ export type Outbox = {
   reads: ReadResult[]
   fetches: Fetch[]
   snapshots: ServerId[]
+  forgetful: Forgetful[]
   install: SnapshotMeta | null
 }
 
@@ -174,7 +175,15 @@ export type State = {
 }
 
 export function emptyOutbox(): Outbox {
-  return { send: [], afterwards: [], reads: [], fetches: [], snapshots: [], install: null }
+  return {
+    send: [],
+    afterwards: [],
+    reads: [],
+    fetches: [],
+    snapshots: [],
+    forgetful: [],
+    install: null,
+  }
 }
 
 /** A timeout is drawn between once and this many times its length. */

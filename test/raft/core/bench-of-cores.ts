@@ -5,8 +5,14 @@
 import { RaftCore } from '../../../src/raft/core/core.ts'
 import type { CoreStart } from '../../../src/raft/core/start.ts'
 import { encodeConfiguration } from '../../../src/raft/core/membership.ts'
-import type { Configuration, Entry, Message, ServerId } from '../../../src/raft/core/message.ts'
-import type { Persist, ReadResult } from '../../../src/raft/core/ready.ts'
+import type {
+  Configuration,
+  Entry,
+  LogIndex,
+  Message,
+  ServerId,
+} from '../../../src/raft/core/message.ts'
+import type { Forgetful, Persist, ReadResult } from '../../../src/raft/core/ready.ts'
 import type { CoreOptions } from '../../../src/raft/core/state.ts'
 import { seededRandom } from '../../../src/lib/random.ts'
 
@@ -50,12 +56,15 @@ export class Cores {
   /** Messages that left and did not arrive yet. */
   mail: Message[] = []
   readonly cut = new Set<string>()
+  readonly forgetful: Forgetful[] = []
+  readonly #options: CoreOptions
   /** Messages lose what programs of earlier versions do not write. */
   forgetPromises = false
   forgetAsking = false
 
   constructor(ids: readonly ServerId[], changed: CoresOptions = {}) {
     const { learners = [], softVoters = [], startOf = () => ({}), ...core } = changed
+    this.#options = { ...options, ...core }
     const configuration: Configuration = {
       clusterId: 'c',
       members: ids.map((id) => ({
@@ -115,9 +124,35 @@ export class Cores {
     this.mail.push(...ready.send)
     seat.reads.push(...ready.reads)
     seat.snapshots.push(...ready.snapshots)
+    this.forgetful.push(...ready.forgetful)
     if (ready.persist !== null) seat.disk.push(ready.persist)
     if (!seat.stalled) this.sync(id)
     return ready.persist !== null
+  }
+
+  /** Starts it anew with less of its log than it had. */
+  setBack(id: ServerId, lastIndex: LogIndex): void {
+    const seat = this.seat(id)
+    const { log, term } = seat.core
+    const tail = log.slice(1, lastIndex, Infinity) ?? []
+    const starts = tail.filter(({ index }) => log.termAt(index) !== log.termAt(index - 1))
+    const core = new RaftCore(
+      id,
+      this.#options,
+      {
+        base: { index: 0, term: 0 },
+        lastIndex,
+        termRuns: starts.map(({ index, term }) => ({ term, firstIndex: index })),
+        tail,
+        hardState: { term, votedFor: null, commitIndex: 1 },
+        appliedIndex: 0,
+        configuration: { clusterId: '', members: [] },
+        configurationIndex: 0,
+        configurations: tail.filter(({ kind }) => kind === 'configuration'),
+      },
+      this.now,
+    )
+    this.seats.set(id, { ...seat, core, disk: [] })
   }
 
   sync(id: ServerId): void {
