@@ -65,16 +65,21 @@ const DeleteTokens = Type.Object({
   expiredOnly: Type.Boolean(),
 })
 
+/** What is there already stays, and the write is refused. Absent below `comparedWritesVersion`: it is written over. */
+const IsNew = { isNew: Type.Optional(Type.Literal(true)) }
+
 const PutPolicy = Type.Object({
   name: AclName,
   description: Description,
   rules: Type.String({ maxLength: policyBytesMax }),
+  ...IsNew,
 })
 
 const PutRole = Type.Object({
   name: AclName,
   description: Description,
   policies: PolicyNames,
+  ...IsNew,
 })
 
 const Named = Type.Object({ name: AclName })
@@ -103,8 +108,13 @@ export type BootstrapOutcome =
   | { readonly type: 'taken' }
   | { readonly type: 'done'; readonly resetIndex: number }
 export type DeleteTokensOutcome = { readonly deleted: number }
-export type PutPolicyOutcome = { readonly row: PolicyRow }
-export type PutRoleOutcome = { readonly type: 'written'; readonly row: RoleRow } | UnknownName
+/** It was to be new, and another one has the name. */
+export type NameTaken = { readonly type: 'taken' }
+export type PutPolicyOutcome = { readonly type: 'written'; readonly row: PolicyRow } | NameTaken
+export type PutRoleOutcome =
+  | { readonly type: 'written'; readonly row: RoleRow }
+  | NameTaken
+  | UnknownName
 export type DeleteNamedOutcome = { readonly existed: boolean }
 
 export const bootstrapAcl = defineCommand({
@@ -216,14 +226,18 @@ export const storePolicy = defineCommand({
   type: 'acl.putPolicy',
   args: PutPolicy,
   load: (reader, { name }) => policyOf(reader, name),
-  apply: ({ index }, args, before) => {
+  apply: ({ index }, { isNew, ...policy }, before) => {
+    const answer = (changes: readonly Change[], outcome: PutPolicyOutcome) => ({
+      changes,
+      outcome,
+    })
+    if (isNew === true && before !== null) return answer([], { type: 'taken' })
     const row: PolicyRow = {
-      ...args,
+      ...policy,
       createIndex: before?.createIndex ?? index,
       modifyIndex: index,
     }
-    const outcome: PutPolicyOutcome = { row }
-    return { changes: [put(aclPolicies, row)], outcome }
+    return answer([put(aclPolicies, row)], { type: 'written', row })
   },
 })
 
@@ -244,14 +258,15 @@ export const storeRole = defineCommand({
     before: roleOf(reader, name),
     unknown: unknownName(reader, policies, []),
   }),
-  apply: ({ index }, args, { before, unknown }) => {
+  apply: ({ index }, { isNew, ...role }, { before, unknown }) => {
     const answer = (changes: readonly Change[], outcome: PutRoleOutcome) => ({
       changes,
       outcome,
     })
+    if (isNew === true && before !== null) return answer([], { type: 'taken' })
     if (unknown !== null) return answer([], unknown)
     const row: RoleRow = {
-      ...args,
+      ...role,
       createIndex: before?.createIndex ?? index,
       modifyIndex: index,
     }

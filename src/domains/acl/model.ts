@@ -92,6 +92,9 @@ export const tokenParentsVersion = 5
 /** The command version from which on all servers know leases, uses, networks and mounts of tokens. */
 export const issuedTokensVersion = 6
 
+/** The command version from which on all servers compare a write of a role or a policy with what its proposer saw. */
+export const comparedWritesVersion = 17
+
 /** Tokens above a token. A request with it may look at a few rows for each. */
 export const ancestorsMax = 64
 

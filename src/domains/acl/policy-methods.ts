@@ -11,6 +11,7 @@ import {
   checkAclName,
   checkDescription,
   checkNames,
+  comparedWritesVersion,
   policiesPerTokenMax,
   type PolicyRow,
   type RoleRow,
@@ -21,7 +22,7 @@ import { assertAclEnabled } from './services.ts'
 import { policyFilters, shownPolicy, shownPolicyStub, shownRole } from './shown.ts'
 
 const Named = Type.Object({ name: AclName })
-/** What is there already is refused, but for two that come at the same time: the later one wins, as without this word. */
+/** What is there already is refused. */
 const IsNew = { isNew: Type.Optional(Type.Boolean()) }
 
 const listPolicies = defineQuery({
@@ -69,15 +70,21 @@ const putPolicy = defineLeaderMethod({
   run: async (context, { name, description, rules, isNew }): Promise<PolicyRow> => {
     assertAclEnabled(context)
     checkAclName('policy', name)
-    if (isNew === true && policyOf(context.read(), name) !== null) throw taken('Policy', name)
     // What cannot be compiled is never stored.
     parsePolicy(rules)
-    assertKnownEverywhere(rules, context.read().commandVersion)
+    const { commandVersion } = context.read()
+    assertKnownEverywhere(rules, commandVersion)
+    const isCompared = commandVersion >= comparedWritesVersion
+    if (isNew === true && !isCompared && policyOf(context.read(), name) !== null) {
+      throw taken('Policy', name)
+    }
     const { outcome } = await context.propose(storePolicy, {
       name,
       description: checkDescription(description),
       rules: rules.toWellFormed(),
+      ...(isNew === true && isCompared && { isNew }),
     })
+    if (outcome.type === 'taken') throw taken('Policy', name)
     return outcome.row
   },
 })
@@ -139,17 +146,23 @@ const putRole = defineLeaderMethod({
   run: async (context, { name, description, policies, isNew }): Promise<RoleRow> => {
     assertAclEnabled(context)
     checkAclName('role', name)
-    if (isNew === true && roleOf(context.read(), name) !== null) throw taken('Role', name)
     const names = checkNames('policy', policies, policiesPerTokenMax)
     if (names.length === 0) throw new MusterError('invalid_argument', 'a role needs Policies')
+    const isCompared = context.read().commandVersion >= comparedWritesVersion
+    if (isNew === true && !isCompared && roleOf(context.read(), name) !== null) {
+      throw taken('Role', name)
+    }
     const { outcome } = await context.propose(storeRole, {
       name,
       description: checkDescription(description),
       policies: names,
+      ...(isNew === true && isCompared && { isNew }),
     })
     switch (outcome.type) {
       case 'written':
         return outcome.row
+      case 'taken':
+        throw taken('Role', name)
       case 'unknownName':
         throw unknown(outcome)
       default:

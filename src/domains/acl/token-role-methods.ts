@@ -6,7 +6,7 @@ import { Page } from '../../rpc/list.ts'
 import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
 import { pageOfNames } from '../../rpc/name-list.ts'
 import { entitiesVersion } from '../entities/model.ts'
-import { AclName } from './model.ts'
+import { AclName, comparedWritesVersion } from './model.ts'
 import { assertAclEnabled } from './services.ts'
 import { aclTokenRoles } from './table.ts'
 import { removeTokenRole, storeTokenRole } from './token-role-commands.ts'
@@ -49,6 +49,9 @@ const { name: _name, ...members } = TokenRoleSpec.properties
 export const TokenRoleChanges = Type.Partial(Type.Object(members))
 export type TokenRoleChanges = Static<typeof TokenRoleChanges>
 
+/** Of one write, each after another write of the same role. */
+const attemptsMax = 16
+
 /** What is left out stays as it is. */
 const put = defineLeaderMethod({
   kind: 'leader',
@@ -58,12 +61,21 @@ const put = defineLeaderMethod({
   requires: ({ name }) => ({ resource: 'auth', path: `token/roles/${name}`, access: 'write' }),
   run: async (context, { name, changes }): Promise<{ readonly index: number }> => {
     assertAclEnabled(context)
-    const before = specOf(context.read().get(aclTokenRoles, [name]))
-    const role: TokenRoleSpec = { ...(before ?? newTokenRole(name)), ...changes }
-    checkTokenRole(role)
-    if (role.allowedEntityAliases !== undefined) assertEntities(context.read())
-    const { index } = await context.propose(storeTokenRole, role)
-    return { index }
+    for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
+      const reader = context.read()
+      const before = reader.get(aclTokenRoles, [name])
+      const role: TokenRoleSpec = { ...(specOf(before) ?? newTokenRole(name)), ...changes }
+      checkTokenRole(role)
+      if (role.allowedEntityAliases !== undefined) assertEntities(reader)
+      const { index, outcome } = await context.propose(storeTokenRole, {
+        ...role,
+        ...(reader.commandVersion >= comparedWritesVersion && {
+          seenIndex: before?.modifyIndex ?? 0,
+        }),
+      })
+      if (outcome.type === 'written') return { index }
+    }
+    throw new MusterError('overloaded', 'others write the same role all the time')
   },
 })
 
