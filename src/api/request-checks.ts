@@ -2,6 +2,7 @@
 import { defaultRegion } from '../lib/default-region.ts'
 import { MusterError } from '../lib/errors.ts'
 import { HttpRefusal } from './errors.ts'
+import { outOfScope } from './out-of-scope.ts'
 import type { Exchange } from './request.ts'
 import type { ApiRequest } from './route.ts'
 import { site } from './site.ts'
@@ -25,6 +26,20 @@ export function assertWanted({ request, response, aborted }: Exchange): void {
   if (response.destroyed || aborted) {
     throw new MusterError('cancelled', 'the client went away, or this server stops')
   }
+}
+
+/** In lower case, as Node gives header names. */
+const wrapHeader = 'x-vault-wrap-ttl'
+const ofVault = /^\/v1\/(?:auth|sys|identity)(?:\/|$)/
+const wrapsNothing: readonly unknown[] = [undefined, '', '0', '0s']
+
+/** A client of Vault that asks for an answer wrapped must not get the secret in the clear, nor leave behind what it cannot use. */
+export function refuseWrapping({ request, route, path }: Exchange): void {
+  if (wrapsNothing.includes(request.headers[wrapHeader])) return
+  // The route's as well: the path is as it was sent, with its escapes.
+  if (!ofVault.test(route.path) && !ofVault.test(path)) return
+  const reason = outOfScope('/v1/sys/wrapping')?.reason ?? ''
+  throw new MusterError('not_implemented', `${reason}: leave X-Vault-Wrap-TTL out`)
 }
 
 /** In the query of a request. */

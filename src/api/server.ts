@@ -35,6 +35,7 @@ import {
   originForm,
   refuseControlCharacters,
   refuseOtherRegion,
+  refuseWrapping,
 } from './request-checks.ts'
 import { requestIdHeader, RequestIds } from './request-id.ts'
 import { logRequest } from './request-log.ts'
@@ -317,6 +318,7 @@ export class HttpServer {
       if (this.#clientLimits.enabled) this.#limit(exchange, startMs)
       const admission = this.#admitBrowser(originalUrl, exchange)
       if (exchange.path.includes('%')) refuseControlCharacters(exchange.path)
+      refuseWrapping(exchange)
       if (route.anyRegion !== true) refuseOtherRegion(exchange, this.#options.region)
       if (admission?.isPreflight === true) {
         this.#closeIfLast(exchange)

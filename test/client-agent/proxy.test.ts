@@ -39,6 +39,18 @@ t.test('a request keeps its dialect on its way to a server', async (t) => {
   }
 })
 
+t.test('an agent passes on no request whose answer would have to be wrapped', async (t) => {
+  const place = await serverStandIn(t, (request, response) => {
+    request.resume()
+    response.end('asked')
+  })
+  const { app } = proxyTo(t, place)
+  const headers = { 'x-vault-wrap-ttl': '60' }
+  const refused = await app.inject({ method: 'POST', url: '/v1/auth/token/create', headers })
+  t.match([refused.statusCode, refused.body], [501, /response wrapping/])
+  t.equal((await app.inject({ url: '/v1/kv/a', headers })).body, 'asked')
+})
+
 t.test('an agent says whose request it is, and passes on nobody else’s word for it', async (t) => {
   const place = await serverStandIn(t, (request, response) => {
     request.resume()
