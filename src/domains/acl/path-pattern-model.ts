@@ -41,6 +41,11 @@ export function patternOfPath(written: string, where: string): Pattern | null {
   return hasStar ? patternOfPrefix(head) : patternOfExact(path)
 }
 
+/** Whether a path that begins so may be one that rules have an effect on. */
+export function mayHaveEffect(head: string): boolean {
+  return patternOfPrefix(head.replace(/^\//, '')) !== null
+}
+
 /** Whether servers below command version 14 take a rule for it too. */
 export function isReadByAll(written: string, where: string): boolean {
   if (patternOfPath(written, where) === null) return false

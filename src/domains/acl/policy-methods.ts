@@ -20,6 +20,7 @@ import { newestRuleOf, parsePolicy } from './policy-model.ts'
 import { aclIndex, allPolicies, allRoles, listedMax, policyOf, roleOf } from './queries.ts'
 import { assertAclEnabled } from './services.ts'
 import { policyFilters, shownPolicy, shownPolicyStub, shownRole } from './shown.ts'
+import { refuseTemplates } from './template-model.ts'
 
 const Named = Type.Object({ name: AclName })
 /** What is there already is refused. */
@@ -72,6 +73,7 @@ const putPolicy = defineLeaderMethod({
     checkAclName('policy', name)
     // What cannot be compiled is never stored.
     parsePolicy(rules)
+    refuseTemplates(rules)
     const { commandVersion } = context.read()
     assertKnownEverywhere(rules, commandVersion)
     const isCompared = commandVersion >= comparedWritesVersion

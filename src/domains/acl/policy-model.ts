@@ -139,7 +139,7 @@ function wordRule(name: string, value: SourceValue): Rule {
 function blockRules(block: SourceBlock): readonly Rule[] {
   const { kind, where } = block
   if (kind === 'namespace' || kind === 'namespace_prefix') return namespaceRules(block)
-  if (withoutEffect.has(kind.replace(/_prefix$/, ''))) {
+  if (isWithoutEffect(kind)) {
     checkBlockWithoutEffect(block)
     return []
   }
@@ -149,6 +149,11 @@ function blockRules(block: SourceBlock): readonly Rule[] {
     return refuse(where, 'variables stands inside of a namespace block: namespace "default" { … }')
   }
   return [ruleOf(block, family, prefix, rulesOf(family).scoped ? defaultScope : null)]
+}
+
+/** Whether rules of this kind say nothing of anything. */
+export function isWithoutEffect(kind: string): boolean {
+  return withoutEffect.has(kind.replace(/_prefix$/, ''))
 }
 
 /**
