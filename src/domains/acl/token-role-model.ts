@@ -28,7 +28,10 @@ const EntityAliases = Type.Immutable(
 
 export const TokenRoleSpec = Type.Object({
   name: AclName,
-  /** With any of these four the policies of the caller's own token do not matter. Globs: `*` is any run. */
+  /**
+   * With any of these four the policies of the caller's own token do not matter, but as those to begin with where none is allowed and none
+   * asked for. Globs: `*` is any run.
+   */
   allowedPolicies: PolicyNames,
   disallowedPolicies: PolicyNames,
   allowedPolicyGlobs: PolicyNames,
