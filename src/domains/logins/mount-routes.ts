@@ -17,7 +17,7 @@ import {
   type Lockout,
   type MountRow,
 } from './model.ts'
-import { EnableBody, ShownMount, TuneBody, Tuned } from './shapes.ts'
+import { EnableBody, hiddenMount, ShownMount, TuneBody, Tuned } from './shapes.ts'
 import { shownMount, tokenMount } from './shown.ts'
 import { withoutOuterSlashes } from '../../lib/slashes.ts'
 
@@ -223,6 +223,7 @@ function settingsOf(fields: CoercedFields = new CoercedFields({})): Settings {
   const defaultLeaseTtlMs = leaseTtlMsOf(fields, 'default_lease_ttl')
   const maxLeaseTtlMs = leaseTtlMsOf(fields, 'max_lease_ttl')
   const tokenType = tokenTypeOf(fields.string('token_type'))
+  assertHidden(fields.string('listing_visibility'))
   const lockout = fields.object('user_lockout_config')
   return {
     ...(defaultLeaseTtlMs !== undefined && { defaultLeaseTtlMs }),
@@ -230,6 +231,17 @@ function settingsOf(fields: CoercedFields = new CoercedFields({})): Settings {
     ...(tokenType !== undefined && { tokenType }),
     ...(lockout !== undefined && { lockout: lockoutOf(lockout) }),
   }
+}
+
+/** Mounts are listed for those whose policies let them read them, and for nobody else. An empty text is the default. */
+function assertHidden(text: string | undefined): void {
+  if (text === undefined || text === '' || text === hiddenMount) return
+  throw new MusterError(
+    'invalid_argument',
+    text === 'unauth'
+      ? `listing_visibility "unauth" is not served, callers see the mounts that their policies let them read: leave it out, or send "${hiddenMount}"`
+      : `listing_visibility must be "${hiddenMount}", or be left out`,
+  )
 }
 
 /** As Vault's command line sends them: an empty text stands for a flag that was not given, `system` for the default. */

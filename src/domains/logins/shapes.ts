@@ -37,10 +37,16 @@ const lockoutConfig = Type.Object({
   lockout_disable: Type.Optional(flag('Lock nobody')),
 })
 
+/** The one word of Vault's for who sees a mount. */
+export const hiddenMount = 'hidden'
+
 const tunable = {
   default_lease_ttl: Type.Optional(Duration('Lifetime of tokens for which nothing else is set')),
   max_lease_ttl: Type.Optional(Duration('Longest lifetime of a token, renewals included')),
   token_type: Type.Optional(MountTokenType),
+  listing_visibility: Type.Optional(
+    text('`hidden`, which every mount is but for callers whose policies let them read it'),
+  ),
 }
 
 export const EnableBody = Type.Object({

@@ -182,6 +182,9 @@ t.test('what a mount tells is a whole word, a free path and a known type', async
       /default_lease_ttl/,
     ],
     ['x', { type: 'ldap', config: { token_type: 'other' } }, /token_type must be one of/],
+    ['x', { type: 'ldap', config: { listing_visibility: 'unauth' } }, /"unauth" is not served/],
+    ['a/b/tune', { listing_visibility: 'unauth' }, /"unauth" is not served/],
+    ['a/b/tune', { listing_visibility: 'shown' }, /listing_visibility must be "hidden"/],
     ['x', { type: 'ldap', config: { max_lease_ttl: -1 } }, /config.max_lease_ttl/],
     ['x', { type: 'ldap', description: 'x'.repeat(600) }, /description/],
   ]
@@ -189,6 +192,9 @@ t.test('what a mount tells is a whole word, a free path and a known type', async
     const answer = await asRoot('POST', `/v1/sys/auth/${path}`, body)
     t.equal(answer.status, 400, `${path} ${JSON.stringify(body)}: ${answer.body}`)
     t.match(answer.json(), { errors: [text] })
+  }
+  for (const listing_visibility of ['hidden', '']) {
+    t.equal((await asRoot('POST', '/v1/sys/auth/a/b/tune', { listing_visibility })).status, 204)
   }
   for (const path of ['sys/auth/none', 'sys/auth/a/none', 'sys/mounts/auth/none']) {
     t.equal((await asRoot('POST', `/v1/${path}/tune`, {})).status, 404, path)
