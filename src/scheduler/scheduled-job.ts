@@ -1,5 +1,6 @@
 /** What a decision starts from and leads to, of a job: its newest version, allocations that stop, and places that are to be filled. */
 import { isClientTerminal, isTerminal, type AllocationRow } from '../domains/allocations/model.ts'
+import { lostDescription } from '../domains/allocations/window-model.ts'
 import type { JobSpec, TaskGroup } from '../domains/jobs/model.ts'
 import type { Whereabouts } from './whereabouts.ts'
 
@@ -19,7 +20,7 @@ export const reasons = {
   migrated: 'alloc is being migrated',
   /** Of a batch job: it is not placed again, and this is how the next evaluation knows. */
   drained: 'alloc is stopped as its node is drained',
-  lost: 'alloc is lost since its node is down',
+  lost: lostDescription,
   rescheduled: 'alloc was rescheduled because it failed',
   reconnected: 'alloc not needed due to disconnected client reconnect',
   infeasible: 'alloc not needed as its node does not fit the job any more',

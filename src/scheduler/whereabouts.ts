@@ -1,11 +1,9 @@
-/**
- * Where an allocation is, as far as its node tells: there, cut off with it for a while that its group allows, or lost. And how long a lost
- * one may still run, where its agent ends it by itself.
- */
+/** Where an allocation is, as far as its node tells: there, cut off with it for a while that its group allows, or lost. */
 import type { AllocationRow } from '../domains/allocations/model.ts'
-import { groupOf, stopsAfterMsMin, windowMsOf } from '../domains/allocations/window-model.ts'
+import { windowMsOf } from '../domains/allocations/window-model.ts'
 import type { JobSpec } from '../domains/jobs/model.ts'
-import { nsPerMs } from '../lib/duration.ts'
+
+export { endsWithinMs } from '../domains/allocations/window-model.ts'
 
 export type Whereabouts =
   | { readonly type: 'there' }
@@ -32,17 +30,4 @@ export function whereabouts(
   if (windowMs === null) return { type: 'lost' }
   const untilMs = node.cutOffMs + windowMs
   return nowMs < untilMs ? { type: 'away', untilMs } : { type: 'lost' }
-}
-
-/**
- * How long a lost one is not replaced: its agent, which may live, ends its tasks by itself that long after its last heartbeat, and
- * they take their time to end. 0: it is replaced at once.
- */
-export function endsWithinMs({ group }: Placed, spec: JobSpec | null): number {
-  const found = groupOf(group, spec)
-  const afterNs = found?.StopAfterClientDisconnect ?? null
-  if (found === null || afterNs === null) return 0
-  const ends = found.Tasks.map(({ KillTimeout, ShutdownDelay }) => KillTimeout + ShutdownDelay)
-  const endsNs = (found.ShutdownDelay ?? 0) + Math.max(0, ...ends)
-  return Math.max(stopsAfterMsMin, Math.ceil(afterNs / nsPerMs)) + Math.ceil(endsNs / nsPerMs)
 }

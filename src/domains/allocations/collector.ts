@@ -16,8 +16,9 @@ import {
   isCollectable,
   isUnused,
 } from './collect-commands.ts'
-import { isClientTerminal } from './model.ts'
-import { allocationsOfJob, endedAllocations } from './queries.ts'
+import { isClientTerminal, type AllocationRow } from './model.ts'
+import { allocationsOfJob, endedAllocations, specsOf } from './queries.ts'
+import { mayRunUntilMs } from './window-model.ts'
 
 /** Of the domain `jobs`. */
 const collectJobs = proposable<{ readonly jobs: readonly SeenJob[] }, { readonly count: number }>(
@@ -97,7 +98,7 @@ class Collection implements Running {
       const none = { allocations: [], evaluations: [] }
       return this.#collect(
         signal,
-        (reader, from) => candidates(reader, what, from, beforeMs),
+        (reader, from) => candidates(reader, what, from, { beforeMs, nowMs }),
         (ids) => propose(collectEnded, { ...none, [what]: [...ids], beforeMs }),
       )
     }
@@ -105,7 +106,7 @@ class Collection implements Running {
     const count =
       (await this.#collect(
         signal,
-        (reader, from) => oldJobs(reader, from, jobsBeforeMs),
+        (reader, from) => oldJobs(reader, from, { beforeMs: jobsBeforeMs, nowMs }),
         (jobs) => propose(collectJobs, { jobs }),
       )) +
       (await ended('allocations')) +
@@ -148,12 +149,18 @@ const endedBy = {
 
 type What = keyof typeof endedBy
 
+/** `beforeMs`: what changed later stays. */
+type Times = { readonly beforeMs: number; readonly nowMs: number }
+
 async function candidates(
   reader: Reader,
   what: What,
   from: Key | null,
-  beforeMs: number,
+  { beforeMs, nowMs }: Times,
 ): Promise<Found<string>> {
+  const specOf = specsOf(reader)
+  const goes = (row: AllocationRow): boolean =>
+    isCollectable(reader, row, beforeMs) && mayRunUntilMs(row, specOf(row)) <= nowMs
   const some: string[] = []
   let looked = 0
   for await (const page of endedBy[what](reader, from)) {
@@ -161,7 +168,7 @@ async function candidates(
       if (row.modifyMs > beforeMs) return { some, next: null }
       if (looked === candidatesMax) return { some, next: [row.modifyMs, row.id] }
       looked += 1
-      if (!('clientStatus' in row) || isCollectable(reader, row, beforeMs)) some.push(row.id)
+      if (!('clientStatus' in row) || goes(row)) some.push(row.id)
     }
   }
   return { some, next: null }
@@ -171,29 +178,32 @@ async function candidates(
 type Found<Item> = { readonly some: readonly Item[]; readonly next: Key | null }
 
 /** Jobs that are over for so long, with all that they ran. */
-async function oldJobs(
-  reader: Reader,
-  from: Key | null,
-  beforeMs: number,
-): Promise<Found<SeenJob>> {
+async function oldJobs(reader: Reader, from: Key | null, times: Times): Promise<Found<SeenJob>> {
   const some: SeenJob[] = []
   let looked = 0
   for await (const page of jobsOver(reader, from)) {
     for (const { namespace, id, submitMs, modifyIndex } of page) {
-      if (submitMs > beforeMs) return { some, next: null }
+      if (submitMs > times.beforeMs) return { some, next: null }
       if (looked === jobsLookedAtMax) return { some, next: [submitMs, namespace, id] }
       looked += 1
       const key = { namespace, jobId: id }
-      if (await isQuiet(reader, key, beforeMs)) some.push({ namespace, id, modifyIndex })
+      if (await isQuiet(reader, key, times)) some.push({ namespace, id, modifyIndex })
     }
   }
   return { some, next: null }
 }
 
-async function isQuiet(reader: Reader, key: JobKey, beforeMs: number): Promise<boolean> {
+/** Registered again at once, it must know what of it may still run. */
+async function isQuiet(reader: Reader, key: JobKey, { beforeMs, nowMs }: Times): Promise<boolean> {
   if (await hasOpenEvaluation(reader, key, new Set())) return false
+  const specOf = specsOf(reader)
   for await (const page of allocationsOfJob(reader, key)) {
-    const isNew = page.some((one) => !isClientTerminal(one) || one.modifyMs > beforeMs)
+    const isNew = page.some(
+      (one) =>
+        !isClientTerminal(one) ||
+        one.modifyMs > beforeMs ||
+        mayRunUntilMs(one, specOf(one)) > nowMs,
+    )
     if (isNew) return false
   }
   return true

@@ -1,7 +1,10 @@
 /** What is over is forgotten, and nothing that is still asked for. */
 import t, { type Test } from 'tap'
+import { lostDescription } from '../../../src/domains/allocations/window-model.ts'
+import { openEvaluationsOfJob } from '../../../src/domains/evaluations/queries.ts'
 import { versionKeys } from '../../../src/domains/jobs/queries.ts'
 import { scalings, type JobRow } from '../../../src/domains/jobs/table.ts'
+import { allOf } from '../../../src/lib/pages.ts'
 import { eventuallyTrue } from '../../support/eventually.ts'
 import {
   idOf,
@@ -155,6 +158,44 @@ void t.test('jobs that are over go with all that is left of them, others stay', 
   t.equal(scalingOf(here, 'stopped'), undefined, 'a later job of the name has a history of its own')
   t.ok(here.job('running'), 'it runs')
   t.strictSame(left(here, [0, 1]), [1])
+})
+
+void t.test('a lost one that may still run stays, and so does its job', async (t) => {
+  const { server, here } = await served(t)
+  const duty = server.startDuty('allocations')
+  t.teardown(() => duty.stop())
+  const node = await here.node(1)
+  const hour = 3_600_000_000_000
+  const runs = await here.plant('runs', 'service', { StopAfterClientDisconnect: hour })
+  const stopped = await here.plant('stopped', 'service', { StopAfterClientDisconnect: hour })
+  const plain = await here.plant('plain')
+  const jobs = [runs, stopped, plain, runs]
+  for (const [number, job] of jobs.entries()) {
+    await here.plan(job, { place: [placedOn(job, node, number)] })
+  }
+  await here.status(node, 'down')
+  const ms = Date.now()
+  const desiredDescription = lostDescription
+  for (const [number, job] of jobs.entries()) {
+    const stop = [{ ...stopOf(number), desiredDescription, lost: true }]
+    await here.plan(job, { stop, nowMs: number === 3 ? ms - 2 * 3_600_000 : ms })
+  }
+  await here.apply('jobs.deregister', {
+    namespace: 'default',
+    id: 'stopped',
+    evaluationId: idOf('stop', 1),
+    nowMs,
+    purge: false,
+  })
+  const view = here.machine.view()
+  const key = { namespace: 'default', jobId: 'stopped' }
+  const open = await allOf(openEvaluationsOfJob(view, key)).finally(() => view.close())
+  for (const { id } of open) await complete(here, { ...stopped, evaluation: id })
+  t.equal(here.job('stopped')?.status, 'dead')
+  await server.ask('PUT', '/v1/system/gc')
+  await eventuallyTrue('others are gone', () => left(here, [2, 3]).length === 0)
+  t.strictSame(left(here, [0, 1]), [0, 1])
+  t.ok(here.job('stopped'), 'registered again, it waits for what may still run')
 })
 
 /** It is told of, and its count stays. */
