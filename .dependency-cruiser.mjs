@@ -226,6 +226,8 @@ function domainRows(domain, position) {
   if (domain === 'scheduling') methodsOf.push('^src/scheduler/')
   // A dry run takes the jobs that a registration takes.
   if (domain === 'scheduling') methodsOf.push('^src/domains/jobs/(registered-methods|zones)[.]ts$')
+  // A job is not scaled while it is deployed.
+  if (domain === 'jobs') methodsOf.push('^src/domains/deployments/(model|queries)[.]ts$')
   if (domain === 'logins') methodsOf.push('^src/domains/acl/(login-grant|vault-paths)[.]ts$')
   if (isLogin) {
     methodsOf.push('^src/domains/logins/(at-mount|freshness|guard|login-type|secrets)[.]ts$')

@@ -94,6 +94,10 @@ export class MethodContext implements LeaderContext, LocalContext {
     return this.#permissions.madeUntil ?? null
   }
 
+  get tookEffect(): boolean {
+    return this.#writer.tookEffect === true
+  }
+
   may(requirement: Requirement): boolean {
     return this.#permissions.may(requirement)
   }

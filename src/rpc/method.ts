@@ -403,5 +403,7 @@ export type MadeUntil = {
 export type LeaderContext = LocalContext & {
   /** null: what is made with the caller's token ends with that token. */
   readonly madeUntil: MadeUntil | null
+  /** The commands were applied already, and the answer is made once more (`replay.ts`): nothing is refused for what they changed. */
+  readonly tookEffect: boolean
   readonly propose: Propose
 }

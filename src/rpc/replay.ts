@@ -50,6 +50,7 @@ export async function replay(
 }
 
 class ReplayedParts implements Proposer {
+  readonly tookEffect = true
   readonly #parts: AppliedParts
   #taken = 0
 

@@ -31,6 +31,8 @@ export function typedPropose(propose: (command: Command) => Promise<Proposed>): 
 }
 
 export interface Proposer {
+  /** What is proposed took effect before, and is only answered. */
+  readonly tookEffect?: boolean
   propose(command: Command, options: WriteOptions): Promise<Proposed>
 }
 

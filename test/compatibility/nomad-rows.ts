@@ -188,12 +188,14 @@ export const nomadRows: readonly Row[] = [
   ),
   row(
     'job scale',
-    put('/v1/job/compat/scale', { Count: 1, Target: { Group: 'compat' } }, ['EvalID']),
+    // A deployment would keep it from being scaled.
+    put('/v1/jobs', { Job: { ...job, ID: 'counted', Type: 'batch' } }),
+    put('/v1/job/counted/scale', { Count: 1, Target: { Group: 'compat' } }, ['EvalID']),
   ),
   row(
     'job scaling-events',
     jobs,
-    get('/v1/job/compat/scale', ['TaskGroups.compat.Events', 'TaskGroups.compat.Placed']),
+    get('/v1/job/counted/scale', ['TaskGroups.compat.Events', 'TaskGroups.compat.Placed']),
   ),
   ...rows(verbs('job tag', 'apply', 'unset'), put('/v1/job/compat/versions/compat/tag', {})),
   row('job stop', jobs, remove('/v1/job/compat?purge=false')),

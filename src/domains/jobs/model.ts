@@ -3,6 +3,7 @@
  * placed, updated and restarted. `defaults-model.ts` completes one, `validate-model.ts` says what is wrong with it.
  *
  * `jobs` may import `namespaces`, `catalog`, `evaluations`, `rpc`, `fsm`, `api` and `lib`. Everything in its models is pure.
+ * That a job is not scaled while it is deployed is the one thing it asks `deployments`.
  */
 import { Type, type Static } from 'typebox'
 import { Network, Service } from './network-model.ts'

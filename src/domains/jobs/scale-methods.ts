@@ -1,15 +1,18 @@
-/** The count of a group is changed, by an operator or an autoscaler. */
+/** The count of a group is changed, by an operator or an autoscaler: not while a deployment of the job goes on. */
 import { Type } from 'typebox'
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { defineLeaderMethod } from '../../rpc/method.ts'
+import { defineLeaderMethod, type LeaderContext } from '../../rpc/method.ts'
 import { chosen, known, mustTakeJobs, unknownJob } from './known.ts'
 import { newestVersionOf } from './queries.ts'
 import type { Evaluated } from './registered-methods.ts'
+import { isActive } from '../deployments/model.ts'
+import { newestDeploymentOf } from '../deployments/queries.ts'
 import { inNamespace } from '../../rpc/requirements.ts'
 import { scaleJob } from './scale-commands.ts'
 import { CountOrNull, messageLengthMax, scaleMetaLengthMax, withCount } from './scale-model.ts'
 import { boundsProblem } from './scaling-model.ts'
+import type { JobRow } from './table.ts'
 import { validateJob } from './validate-model.ts'
 import { knowsTimeZone } from './zones.ts'
 
@@ -42,6 +45,7 @@ const scale = defineLeaderMethod({
     const version = newestVersionOf(context.read(), job)
     const spec = version === null ? null : withCount(version.spec, group, count ?? 0)
     if (version !== null && spec === null) throw unknownGroup(id, group)
+    if (count !== null) await mustNotDeploy(context, job)
     if (version !== null && spec !== null && count !== null) {
       const problem = boundsProblem(spec, group, count)
       if (problem !== null) throw refused(problem)
@@ -76,6 +80,15 @@ const scale = defineLeaderMethod({
 })
 
 export const scaleMethods = { scale }
+
+/** Its canaries would go, or the count with a version that is reverted. In Nomad's words, which its autoscaler knows. */
+async function mustNotDeploy(context: LeaderContext, job: JobRow): Promise<void> {
+  if (context.tookEffect || job.stop) return
+  const { namespace, id: jobId } = job
+  const newest = await newestDeploymentOf(context.read(), { namespace, jobId })
+  if (newest === null || newest.jobCreateIndex !== job.createIndex || !isActive(newest)) return
+  throw refused('job scaling blocked due to active deployment')
+}
 
 function unknownGroup(id: string, group: string): MusterError {
   return refused(`job ${JSON.stringify(id)} has no group ${JSON.stringify(group)}`)

@@ -1,5 +1,11 @@
 /** The count of a group is changed, and what was asked of it is kept. */
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { scaleMethods } from '../../../src/domains/jobs/scale-methods.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLogger } from '../../../src/lib/log.ts'
+import { allowAll } from '../../../src/rpc/authorizer.ts'
+import { replay } from '../../../src/rpc/replay.ts'
+import { idOf, served } from '../allocations/workloads.ts'
 import { serverOfOne } from '../server-of-one.ts'
 import { guarded } from './guarded.ts'
 import { completed, jobWith, type Json } from './job-drafts.ts'
@@ -96,6 +102,70 @@ t.test('a job that was registered before a rule that it breaks is scaled', async
 t.test('a system job runs once on each node', async (t) => {
   const { scale } = await registered(t, jobWith({ Type: 'system' }))
   t.match(await scale({ Count: 2 }), { status: 400, body: /must be 0 or 1/ })
+})
+
+/** A job whose version is being deployed. */
+async function deploying(t: Test) {
+  const { server, here } = await served(t)
+  const job = await here.plant()
+  const id = idOf('depl', 0)
+  const rules = { autoRevert: false, autoPromote: false, progressDeadlineMs: 60_000 }
+  const group = { group: 'g', ...rules, desiredCanaries: 1, desiredTotal: 2 }
+  await here.plan(job, { deployment: { id, groups: [group] } })
+  const change = (word: string, body: Json = {}) =>
+    server.ask('PUT', `/v1/deployment/${word}/${id}`, body)
+  return { server, here, change }
+}
+
+t.test(
+  'while a deployment goes on a count is refused in words that autoscalers know',
+  async (t) => {
+    const { server, here, change } = await deploying(t)
+    const scale = (body: Json) =>
+      server.ask('PUT', '/v1/job/web/scale', { Target: { Group: 'g' }, ...body })
+    const refused = { status: 400, body: /^job scaling blocked due to active deployment$/ }
+    t.match(await scale({ Count: 3 }), refused)
+    t.match(await scale({ Count: 1 }), refused, 'also the one that it has')
+    t.match(await scale({ Count: 3, PolicyOverride: true }), refused)
+    t.equal((await change('pause', { Pause: true })).status, 200)
+    t.match(await scale({ Count: 3 }), refused, 'paused, it may go on')
+    t.equal(here.job()?.version, 0)
+    t.equal((await scale({ Message: 'only said' })).status, 200)
+    t.equal((await change('fail')).status, 200)
+    t.equal((await scale({ Count: 3 })).status, 200, 'it is over')
+    t.equal(here.job()?.version, 1)
+  },
+)
+
+t.test('a scaling that led to a deployment is answered again', async (t) => {
+  const { server, here } = await deploying(t)
+  const outcome = { type: 'scaled', row: here.job(), evaluation: null }
+  const answer = replay(
+    {
+      clock: systemClock,
+      log: silentLogger,
+      state: server.machine,
+      authorizer: allowAll,
+      services: server.services,
+    },
+    {
+      method: scaleMethods.scale,
+      args: {
+        namespace: 'default',
+        id: 'web',
+        group: 'g',
+        count: 1,
+        error: false,
+        message: '',
+        meta: '',
+        enforceIndex: null,
+      },
+      caller: { token: null, remote: '', requestId: '' },
+      signal: new AbortController().signal,
+      parts: [{ name: 'w', type: 'jobs.scale', index: 9, outcome }],
+    },
+  )
+  t.match(await answer, { index: 9, evaluation: '' })
 })
 
 const rights: readonly (readonly [capability: string, write: number, read: number])[] = [
