@@ -220,6 +220,8 @@ async function submit(
   if (!isJobType(type)) {
     throw new MusterError('invalid_argument', 'Type must be service, batch, system or sysbatch')
   }
+  const before = context.tookEffect ? null : jobOf(context.read(), namespace, id)
+  mustKeepType(before?.type ?? null, type)
   const groups = taskGroups.map(({ Name }) => Name)
   const { index, outcome } = await context.propose(registerJob, {
     namespace,
@@ -276,6 +278,14 @@ export function warningsNow(
   const oversubscribes = settingsOf(context.read()).oversubscribesMemory === true
   const launch = launchWarning(spec, context.clock.wallMs())
   return [...warningsOf(spec, { oversubscribes }), ...(launch === null ? [] : [launch])]
+}
+
+/** What runs is reconciled by the rules of its type. `before`: null, there is no such job; one that is stopped is there. As Nomad words it. */
+export function mustKeepType(before: string | null, type: string): void {
+  if (before === null || before === type) return
+  const [from, to] = [JSON.stringify(before), JSON.stringify(type)]
+  const text = `cannot update job from type ${from} to ${to}: purge it first, or choose another ID`
+  throw new MusterError('invalid_argument', text)
 }
 
 export function otherKindText(id: string, kind: JobKind): string {

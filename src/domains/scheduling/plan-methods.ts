@@ -12,7 +12,13 @@ import { shownMetrics } from '../evaluations/metrics-model.ts'
 import { jobDiff } from '../jobs/diff-model.ts'
 import { isLaunched, kindOf } from '../jobs/kind-model.ts'
 import { jobOf } from '../jobs/queries.ts'
-import { otherKindText, specOf, unknownNamespace, warningsNow } from '../jobs/registered-methods.ts'
+import {
+  mustKeepType,
+  otherKindText,
+  specOf,
+  unknownNamespace,
+  warningsNow,
+} from '../jobs/registered-methods.ts'
 import { nextLaunchMs } from '../jobs/zones.ts'
 import { namespaceOf } from '../namespaces/queries.ts'
 import type { Decision } from '../../scheduler/decision.ts'
@@ -62,6 +68,7 @@ const plan = defineLeaderMethod({
       spec,
       context.clock,
     )
+    mustKeepType(before?.Type ?? null, spec.Type)
     const kind = before === null ? null : kindOf(before)
     if (kind !== null && kind !== kindOf(spec)) {
       throw new MusterError('invalid_argument', otherKindText(id, kind))

@@ -88,7 +88,7 @@ t.test('they are refused while a server has an older program', async (t) => {
 t.test('so is what a system job asks of its deployments', async (t) => {
   const server = await serverOfOne(t, { commandVersion: systemDeploymentsVersion - 1 })
   const register = (Type: string, Update: object) =>
-    server.ask('PUT', '/v1/jobs', { Job: jobWith({ Type }, { Update }) })
+    server.ask('PUT', '/v1/jobs', { Job: jobWith({ ID: Type, Type }, { Update }) })
   const refused = {
     status: 501,
     body: /^TaskGroups\[0\]\.Update\.Canary is known only once every server/,
