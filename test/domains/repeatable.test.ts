@@ -136,6 +136,7 @@ const cases: readonly Case[] = [
   ['jobs.register', () => ({ namespace: 'default', job, enforceIndex: 0 })],
   ['jobs.evaluate', () => web],
   ['jobs.scale', () => ({ ...scaled, count: 2 })],
+  ['jobs.revert', () => ({ ...web, version: 0, enforceVersion: 1 })],
   ['jobs.stop', () => ({ ...web, purge: false })],
   ['jobs.scale', () => ({ ...scaled, count: 3 })],
   ['jobs.register', () => ({ namespace: 'default', job: nightly, enforceIndex: null })],

@@ -134,6 +134,7 @@ export function specOf(namespace: string, job: unknown): JobSpec {
 /** To what an earlier version was: that is a new version again. */
 const revert = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'jobs.revert',
   args: Type.Object({
     ...Named,
@@ -143,11 +144,12 @@ const revert = defineLeaderMethod({
   requires: ({ namespace }) => inNamespace(namespace, 'submit-job'),
   run: (context, { namespace, id, version, enforceVersion }) => {
     const job = known(context, namespace, id)
-    if (enforceVersion !== null && enforceVersion !== job.version) {
+    const isFirst = !context.tookEffect
+    if (isFirst && enforceVersion !== null && enforceVersion !== job.version) {
       const text = `the job is at version ${job.version}, not ${enforceVersion}`
       throw new MusterError('conflict', text)
     }
-    if (version === job.version && !job.stop) {
+    if (isFirst && version === job.version && !job.stop) {
       throw new MusterError('invalid_argument', `the job is at version ${version} already`)
     }
     const key = { namespace, id, jobCreateIndex: job.createIndex, version }
