@@ -46,11 +46,29 @@ function about(family: Family, name: string, capability: string) {
   return { target: { family, namespace: null, name, below: false }, capability, byDefault: true }
 }
 
+/**
+ * Who may say how logins work, or has the tokens of others, gets any policy that way: no default gives that away. What remains is
+ * what a token does to itself.
+ */
 function atPath(path: string, access: Of<'auth'>['access']): Question {
-  const question = about('auth', path, access)
-  if (access === 'list') return { ...question, target: { ...question.target, listed: `${path}/` } }
-  // Sudo makes tokens with any policy: no default gives that away.
-  return access === 'sudo' ? { ...question, byDefault: false } : question
+  const byDefault = ownToken.get(path) === access
+  const question = { ...about('auth', path, access), byDefault }
+  if (access !== 'list') return question
+  return { ...question, target: { ...question.target, listed: `${path}/` } }
+}
+
+const ownToken: ReadonlyMap<string, Of<'auth'>['access']> = new Map([
+  ['token/lookup-self', 'read'],
+  ['token/renew-self', 'write'],
+  ['token/revoke-self', 'write'],
+])
+
+/** Families of which the default policy gives next to nothing. */
+const closedFamilies: ReadonlySet<Family> = new Set(['acl', 'auth', 'login'])
+
+/** Whether the default policy may give something of a family to a caller without a rule. */
+export function opensByDefault(family: Family, defaultPolicy: DefaultPolicy): boolean {
+  return defaultPolicy === 'allow' && !closedFamilies.has(family)
 }
 
 /** Without a name: all of them, so nothing may be held back. */

@@ -15,7 +15,7 @@ import { unknownToken } from '../../rpc/refusal.ts'
 import { allowAll, type Authorizer, type Permissions } from '../../rpc/authorizer.ts'
 import type { Caller, Requirement } from '../../rpc/method.ts'
 import type { TokenOwners } from '../host.ts'
-import { isAllowed, missingText, type DefaultPolicy } from './authorize.ts'
+import { isAllowed, missingText, opensByDefault, type DefaultPolicy } from './authorize.ts'
 import { batchName, type BatchToken, type BatchTokens } from './batch-tokens.ts'
 import { admitted, admittedBy, type Admits } from './bound-cidrs.ts'
 import { endOf, type TokenRow } from './model.ts'
@@ -262,8 +262,7 @@ export function permissionsOf(
     },
     maySome: ({ resource, access }) => {
       if (rules === 'management' || rules === 'closed') return rules === 'management'
-      // As in the table: no default gives rights to tokens away.
-      if (defaultPolicy === 'allow' && resource !== 'acl') return true
+      if (opensByDefault(resource, defaultPolicy)) return true
       return rules.grantsSome(resource, access)
     },
     missing: missingText,

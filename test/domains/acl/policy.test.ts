@@ -109,6 +109,45 @@ void t.test('sudo is given by name alone, and by no default', async (t) => {
   }
 })
 
+void t.test('no default gives login methods or the tokens of others away', async (t) => {
+  const own = [
+    ['token/lookup-self', 'read'],
+    ['token/renew-self', 'write'],
+    ['token/revoke-self', 'write'],
+  ] as const
+  for (const [path, access] of own) {
+    const requirement = { resource: 'auth', path, access } as const
+    t.ok(isAllowed(rulesOf(''), requirement, 'allow'), path)
+    t.notOk(isAllowed(rulesOf(''), requirement, 'deny'), path)
+    t.notOk(
+      isAllowed(rulesOf(`path "auth/${path}" { capabilities = ["deny"] }`), requirement, 'allow'),
+    )
+  }
+  const closed = [
+    ['ldap/config', 'read'],
+    ['ldap/config', 'write'],
+    ['token/accessors', 'list'],
+    ['token/lookup', 'write'],
+    ['token/renew', 'write'],
+    ['token/revoke-accessor', 'write'],
+    ['token/revoke-orphan', 'write'],
+    ['token/roles/x', 'write'],
+    ['token/create', 'write'],
+    ['token/create/x', 'write'],
+    ['token/lookup-self', 'sudo'],
+    ['sys/auth', 'read'],
+    ['sys/auth/mine', 'write'],
+    ['sys/auth/mine/tune', 'write'],
+    ['sys/capabilities-accessor', 'write'],
+    ['sys/locked-users', 'write'],
+  ] as const
+  for (const [path, access] of closed) {
+    const requirement = { resource: 'auth', path, access } as const
+    t.notOk(isAllowed(rulesOf(''), requirement, 'allow'), `${access} ${path}`)
+    t.ok(isAllowed(rulesOf(`auth "*" { capabilities = ["${access}"] }`), requirement, 'allow'))
+  }
+})
+
 void t.test('a list is allowed with a slash at the end of the path or without', async (t) => {
   const path = (name: string, ...given: readonly string[]) =>
     `path "auth/ldap/${name}" { capabilities = ${JSON.stringify(given)} }`
@@ -135,7 +174,7 @@ void t.test('a list is allowed with a slash at the end of the path or without', 
     const set = rulesOf(...rules)
     for (const byDefault of ['deny', 'allow'] as const) {
       const found = explain(set, list, byDefault)
-      t.equal(found.allowed, expected ?? byDefault === 'allow', rules.join('\n'))
+      t.equal(found.allowed, expected ?? false, `${rules.join('\n')} ${byDefault}`)
       const [first] = found.tried
       if (expected === null) t.equal(first, undefined)
       else t.equal(first?.rule.capabilities.includes('list'), expected, 'the first one decided')
