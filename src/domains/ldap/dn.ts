@@ -106,7 +106,8 @@ export function normalisedDn(text: string): string {
     .join(',')
 }
 
-function normalisedValue(value: string): string {
+/** Of an attribute that is compared without regard to letter case. */
+export function normalisedValue(value: string): string {
   return value.normalize('NFKC').toLowerCase().trim().replaceAll(/\s+/g, ' ')
 }
 

@@ -70,7 +70,7 @@ const explain = defineLocalMethod({
     let identity: DirectoryIdentity | null = null
     // Without a password a look at the directory is no try, and locks and networks do not stop it.
     const isAsked = refusal === null || password === null
-    const name = lockKey(username, row.config)
+    const name = lockKey(username)
     const lockedUntilMs = lockEndMs(context, at.id, name)
     if (isAsked) {
       try {
@@ -138,7 +138,7 @@ function refusedBefore(
   if (password === '' && config.denyNullBind) {
     return { rule: 'empty password', reason: emptyPassword().message }
   }
-  const refused = refusedUnproved(context, mountId, lockKey(username, config))
+  const refused = refusedUnproved(context, mountId, lockKey(username))
   return refused === null ? null : { rule: 'lockout', reason: refused.message }
 }
 

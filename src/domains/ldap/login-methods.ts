@@ -18,7 +18,7 @@ import { invalidCredentials } from './directory.ts'
 import { DirectoryError } from './directory-error.ts'
 import { authenticate, type DirectoryIdentity } from './login.ts'
 import { nameLengthMax, type ConfigRow } from './model.ts'
-import { checkName, groupKey, isName, lockKey, userKey } from './names.ts'
+import { checkName, groupKey, isName, lockKey, userKeys } from './names.ts'
 import { configOf, groupOf, userAtLogin } from './queries.ts'
 import { directories } from './services.ts'
 
@@ -50,7 +50,7 @@ const login = defineLocalMethod({
     }
     if (before.config.denyNullBind && password === '') throw emptyPassword()
     const beganMs = context.clock.monotonicMs()
-    const name = lockKey(username, before.config)
+    const name = lockKey(username)
     await admitLogin(context, at.id, name, failed)
     const asked = { mountPath: at.path, username, password, timeMs: loginMsMax }
     const { identity, row } = await proved(context, before, asked, () =>
@@ -176,7 +176,7 @@ export function policySources(
   username: string,
   directoryGroups: readonly string[],
 ): readonly PolicySource[] {
-  const user = userAtLogin(reader, mountId, userKey(username, config))
+  const user = userAtLogin(reader, mountId, userKeys(username, config))
   const groups = new Set(
     [...(user?.groups ?? []), ...directoryGroups]
       .filter(isName)
@@ -216,12 +216,6 @@ function named(policies: readonly string[]): string {
   return JSON.stringify(issuedPolicies(policies).filter((name) => name !== 'default'))
 }
 
-/** As logins do. Without a configuration nobody logs in, and the name stays as it is. */
-const nameAtLogin: NonNullable<LoginMethod['nameAtLogin']> = (reader, mountId, name) => {
-  const row = configOf(reader, mountId)
-  return row === null ? name : lockKey(name, row.config)
-}
-
-export const loginMethod: LoginMethod = { type: 'ldap', renew, nameAtLogin }
+export const loginMethod: LoginMethod = { type: 'ldap', renew, nameAtLogin: lockKey }
 
 export const ldapLoginMethods = { login }

@@ -13,6 +13,7 @@ import { escapeDnValue, normalisedDn } from './dn.ts'
 import { escapeFilterValue, parseFilter } from './filter.ts'
 import { groupsOf } from './groups.ts'
 import type { FoundEntry, Search } from './messages.ts'
+import { normalName } from './names.ts'
 import { fillTemplate, parseTemplate } from './template.ts'
 
 export type DirectoryIdentity = {
@@ -235,7 +236,7 @@ function aliasOf(settings: DirectorySettings, username: string, entry: FoundEntr
     .values(settings.userattr)
     .map(String)
     .filter((value) => value !== '')
-  const same = values.find((value) => value.toLowerCase() === username.toLowerCase())
+  const same = values.find((value) => normalName(value) === normalName(username))
   const name = same ?? values.toSorted()[0]
   if (name === undefined) return { rule: 'dn', name: normalisedDn(entry.dn) }
   return namedBy(`attribute:${settings.userattr.toLowerCase()}`, settings, name)
@@ -253,14 +254,13 @@ function loginNameAlias(settings: DirectorySettings, username: string): Alias {
 }
 
 /**
- * Some directories ignore blanks and letter case, and one person must not become many. Names that count letter by letter are by a
+ * Directories ignore blanks, letter case and more (`normalName`), and one person must not become many. Names that count letter by letter are by a
  * rule of their own: under one rule, `Ada` and `ada` would be two people after a change of the setting.
  */
 function namedBy(rule: string, { caseSensitiveNames }: DirectorySettings, name: string): Alias {
-  const trimmed = name.trim()
   return caseSensitiveNames
-    ? { rule: `${rule}:exact`, name: trimmed }
-    : { rule, name: trimmed.toLowerCase() }
+    ? { rule: `${rule}:exact`, name: name.trim() }
+    : { rule, name: normalName(name) }
 }
 
 /** With `upndomain` and no search for the user, the name that was bound is no DN: it is looked up. */

@@ -19,7 +19,7 @@ import {
   type GroupRow,
   type UserRow,
 } from './model.ts'
-import { checkName, groupKey, shownName, userKey } from './names.ts'
+import { checkName, groupKey, shownName, userKeys } from './names.ts'
 import { configOf, groupOf, userOf } from './queries.ts'
 import { rotatePassword } from './rotation.ts'
 import { directories } from './services.ts'
@@ -117,7 +117,7 @@ const readUser = defineQuery({
   requires: belowMount('read', ofUser),
   query: (reader, { at, name }) => {
     const { config = defaultConfig } = configOf(reader, at.id) ?? {}
-    const value: UserRow | null = userOf(reader, at.id, userKey(name, config))
+    const value: UserRow | null = userOf(reader, at.id, userKeys(name, config))
     return { value, index: Math.max(1, value?.modifyIndex ?? reader.tableIndex(ldapUsers)) }
   },
 })
@@ -173,11 +173,13 @@ const writeUser = defineLeaderMethod({
   args: Type.Object({ at: At, name: SentName, policies: SentNames, groups: SentNames }),
   requires: belowMount('write', ofUser),
   run: async (context, { at, name, policies, groups }): Promise<null> => {
-    const { config = defaultConfig } = configOf(context.read(), at.id) ?? {}
+    const reader = context.read()
+    const { config = defaultConfig } = configOf(reader, at.id) ?? {}
     checkName('the name of a user', name)
+    const keys = userKeys(name, config)
     const { outcome } = await context.propose(putUser, {
       mountId: at.id,
-      key: userKey(name, config),
+      key: userOf(reader, at.id, keys)?.key ?? keys[0],
       name: shownName(name, config),
       policies: mappedPolicies(policies),
       groups: mappedGroups(groups, config),
@@ -227,7 +229,9 @@ const removeUser = defineLeaderMethod({
   run: async (context, { at, name }): Promise<null> => {
     const { config = defaultConfig } = configOf(context.read(), at.id) ?? {}
     checkName('the name of a user', name)
-    await context.propose(deleteUser, { mountId: at.id, key: userKey(name, config) })
+    for (const key of userKeys(name, config)) {
+      await context.propose(deleteUser, { mountId: at.id, key })
+    }
     return null
   },
 })

@@ -1,6 +1,6 @@
 /** Names of users and groups as local mappings have them: lower-case unless the configuration says otherwise. */
 import { MusterError } from '../../lib/errors.ts'
-import { normalisedDn, parseDn } from './dn.ts'
+import { normalisedDn, normalisedValue, parseDn } from './dn.ts'
 import { nameKeyLengthMax, nameLengthMax } from './model.ts'
 
 export type CaseRule = { readonly caseSensitiveNames: boolean }
@@ -10,14 +10,31 @@ export function shownName(name: string, { caseSensitiveNames }: CaseRule): strin
   return caseSensitiveNames ? name : name.toLowerCase()
 }
 
-/** What finds a user. */
-export function userKey(name: string, rule: CaseRule): string {
-  return shownName(name, rule)
+/**
+ * Equal for all spellings that directories take for one name: compatible letters (full-width ones), letter case, blanks and letters
+ * that nobody sees (RFC 4518). Doing it again changes nothing.
+ */
+export function normalName(name: string): string {
+  const seen = name.replaceAll(unseen, '')
+  const key = normalisedValue(normalisedValue(seen).replaceAll('ς', 'σ'))
+  return key === '' || key.length > nameKeyLengthMax ? name.toLowerCase() : key
 }
 
-/** What logins are counted and locked by: blanks at either end make no other name. */
-export function lockKey(name: string, rule: CaseRule): string {
-  return userKey(name.trim(), rule)
+/** What string preparation maps to nothing. */
+const unseen =
+  /\u034f|[\ufe00-\ufe0f]|[\u00ad\u06dd\u070f\u1806\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2063\u206a-\u206f\ufeff\ufff9-\ufffc\u{1d173}-\u{1d17a}\u{e0001}\u{e0020}-\u{e007f}]/gu
+
+/** What finds a user: a new one is written by the first. The others are of rows that earlier versions wrote. */
+export function userKeys(name: string, rule: CaseRule): readonly [string, ...string[]] {
+  if (rule.caseSensitiveNames) return [name]
+  const key = normalName(name)
+  const earlier = name.toLowerCase()
+  return key === earlier ? [key] : [key, earlier]
+}
+
+/** What logins are counted and locked by, also where mappings tell letter case apart: directories do not. */
+export function lockKey(name: string): string {
+  return normalName(name)
 }
 
 /**

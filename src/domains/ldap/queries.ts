@@ -16,15 +16,24 @@ export function groupOf(
   return reader.get(ldapGroups, [mountId, key]) ?? null
 }
 
-export function userOf(reader: Pick<Reader, 'get'>, mountId: string, key: string): UserRow | null {
-  return reader.get(ldapUsers, [mountId, key]) ?? null
+/** By the first of `keys` that there is a user by. */
+export function userOf(
+  reader: Pick<Reader, 'get'>,
+  mountId: string,
+  keys: readonly string[],
+): UserRow | null {
+  for (const key of keys) {
+    const row = reader.get(ldapUsers, [mountId, key])
+    if (row !== undefined) return row
+  }
+  return null
 }
 
 /** As `userOf`, for a reader that is never parked: where no user has policies or groups of the own, none is looked for. */
 export function userAtLogin(
   reader: Pick<Reader, 'get' | 'tableIndex'>,
   mountId: string,
-  key: string,
+  keys: readonly string[],
 ): UserRow | null {
-  return wasNeverWritten(reader, ldapUsers) ? null : userOf(reader, mountId, key)
+  return wasNeverWritten(reader, ldapUsers) ? null : userOf(reader, mountId, keys)
 }

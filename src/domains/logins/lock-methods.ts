@@ -65,8 +65,8 @@ const unlock = defineLeaderMethod({
       throw new MusterError('invalid_argument', 'no login method has this accessor')
     }
     const method = context.service(loginMethods).get(mount.type)
-    const normalised = method?.nameAtLogin?.(context.read(), mount.id, given) ?? given
-    // The rule of names may have changed since the lock: the name as the list shows it unlocks too.
+    const normalised = method?.nameAtLogin?.(given) ?? given
+    // An earlier version may have locked it by another rule: the name as the list shows it unlocks too.
     const names = new Set([normalised, given].flatMap((name) => lockNameOf(name) ?? []))
     if (names.size === 0) throw new MusterError('invalid_argument', 'the name is missing')
     let existed = false

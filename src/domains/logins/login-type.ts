@@ -1,7 +1,6 @@
 /** What a login method gives to `logins` besides its routes: what it is, and by what its tokens are renewed. */
 import type { TokenRow } from '../acl/model.ts'
 import type { TokenParameters } from '../acl/token-parameters-model.ts'
-import type { Reader } from '../../fsm/domain.ts'
 import type { LeaderContext } from '../../rpc/method.ts'
 import type { MountRow, MountType } from './model.ts'
 
@@ -20,5 +19,5 @@ export type LoginMethod = {
    */
   renew(context: LeaderContext, login: RenewedLogin): Promise<TokenParameters>
   /** A name as its logins are counted and locked by it. Absent: as it was sent. */
-  nameAtLogin?(reader: Pick<Reader, 'get'>, mountId: string, name: string): string
+  nameAtLogin?(name: string): string
 }

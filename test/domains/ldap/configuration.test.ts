@@ -180,6 +180,10 @@ t.test('users and groups are mapped, listed and deleted', async (t) => {
   t.equal(await ask('DELETE', 'users/ADA'), 204)
   t.equal(await ask('DELETE', 'users/ADA'), 204)
   t.equal(await ask('GET', 'users/ada'), 404)
+  t.equal(await ask('POST', 'users/%20Ada', { policies: 'p' }), 204)
+  t.same(await ask('GET', `users/${encodeURIComponent('ａｄａ')}`), { groups: '', policies: ['p'] })
+  t.equal(await ask('DELETE', 'users/ada'), 204)
+  t.equal(await ask('GET', 'users/%20Ada'), 404)
   t.equal(await ask('DELETE', 'groups/ENGINEERS'), 204)
   t.same(await ask('LIST', 'groups/'), { keys: ['a/b c,d%'] })
   t.equal(await ask('POST', `groups/${'x'.repeat(600)}`, {}), 400)
@@ -198,6 +202,23 @@ t.test('users and groups are mapped, listed and deleted', async (t) => {
   t.equal(await ask('GET', 'users/ada'), 404)
   t.same(await ask('GET', 'users/Ada'), { groups: '', policies: ['p'] })
 })
+
+t.test(
+  'a user of an earlier version is found, written and deleted by its own spelling',
+  async (t) => {
+    const { server } = await begun(t)
+    const url = `/v1/auth/ldap/users/${encodeURIComponent(' Ada')}`
+    const args = { mountId: 'first-ldap', key: ' ada', name: ' ada', policies: ['old'], groups: [] }
+    await server.propose({ type: 'ldap.putUser', args })
+    const data = async () => ((await server.ask('GET', url)).json() as { data?: unknown }).data
+    t.match(await data(), { policies: ['old'] })
+    t.equal((await server.ask('POST', url, { policies: 'new' })).status, 204)
+    t.match(await data(), { policies: ['new'] })
+    t.match((await server.ask('LIST', '/v1/auth/ldap/users')).json(), { data: { keys: [' ada'] } })
+    t.equal((await server.ask('DELETE', url)).status, 204)
+    t.equal((await server.ask('LIST', '/v1/auth/ldap/users')).status, 404)
+  },
+)
 
 t.test('mounts share nothing, and one that is enabled anew knows nothing', async (t) => {
   const { server, config, write } = await begun(t)
