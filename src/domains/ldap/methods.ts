@@ -2,7 +2,13 @@
 import { Type } from 'typebox'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import { Page } from '../../rpc/list.ts'
-import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
+import {
+  defineLeaderMethod,
+  defineQuery,
+  type LeaderContext,
+  type QueryContext,
+} from '../../rpc/method.ts'
+import { mustMay } from '../../rpc/refusal.ts'
 import { checkIssuedPolicies, issuedPolicies } from '../acl/token-parameters-model.ts'
 import { At, belowMount, mountIsGone, namesBelow } from '../logins/at-mount.ts'
 import { openSecret, sealSecret } from '../logins/secrets.ts'
@@ -19,7 +25,7 @@ import {
   type GroupRow,
   type UserRow,
 } from './model.ts'
-import { checkName, groupKey, shownName, userKeys } from './names.ts'
+import { checkName, groupKey, shownName, shownUser, userKeys } from './names.ts'
 import { configOf, groupOf, userOf } from './queries.ts'
 import { rotatePassword } from './rotation.ts'
 import { directories } from './services.ts'
@@ -35,6 +41,33 @@ const attemptsMax = 8
 const ofConfig = () => 'config'
 const ofGroup = ({ name }: { name: string }) => `groups/${name}`
 const ofUser = ({ name }: { name: string }) => `users/${name}`
+
+type Named = { readonly at: At; readonly name: string }
+type PathAccess = Parameters<typeof belowMount>[0]
+
+/** What finds a row may be spelled otherwise than the name that was sent: a rule for either holds the row back. */
+function mustMayGroup(
+  context: QueryContext | LeaderContext,
+  access: PathAccess,
+  { at, name }: Named,
+  config: DirectoryConfig,
+): string {
+  const key = groupKey(name, config)
+  mustMay(context, belowMount(access, ofGroup)({ at, name: key }))
+  return key
+}
+
+/** As `mustMayGroup`. */
+function mustMayUser(
+  context: QueryContext | LeaderContext,
+  access: PathAccess,
+  { at, name }: Named,
+  config: DirectoryConfig,
+): readonly [string, ...string[]] {
+  const keys = userKeys(name, config)
+  for (const key of keys) mustMay(context, belowMount(access, ofUser)({ at, name: key }))
+  return keys
+}
 
 export type ReadConfig = {
   readonly config: DirectoryConfig
@@ -103,9 +136,10 @@ const readGroup = defineQuery({
   name: 'ldap.readGroup',
   args: Type.Object({ at: At, name: SentName }),
   requires: belowMount('read', ofGroup),
-  query: (reader, { at, name }) => {
+  query: (reader, { at, name }, context) => {
     const { config = defaultConfig } = configOf(reader, at.id) ?? {}
-    const value: GroupRow | null = groupOf(reader, at.id, groupKey(name, config))
+    const key = mustMayGroup(context, 'read', { at, name }, config)
+    const value: GroupRow | null = groupOf(reader, at.id, key)
     return { value, index: Math.max(1, value?.modifyIndex ?? reader.tableIndex(ldapGroups)) }
   },
 })
@@ -115,9 +149,10 @@ const readUser = defineQuery({
   name: 'ldap.readUser',
   args: Type.Object({ at: At, name: SentName }),
   requires: belowMount('read', ofUser),
-  query: (reader, { at, name }) => {
+  query: (reader, { at, name }, context) => {
     const { config = defaultConfig } = configOf(reader, at.id) ?? {}
-    const value: UserRow | null = userOf(reader, at.id, userKeys(name, config))
+    const keys = mustMayUser(context, 'read', { at, name }, config)
+    const value: UserRow | null = userOf(reader, at.id, keys)
     return { value, index: Math.max(1, value?.modifyIndex ?? reader.tableIndex(ldapUsers)) }
   },
 })
@@ -155,9 +190,10 @@ const writeGroup = defineLeaderMethod({
   run: async (context, { at, name, policies }): Promise<null> => {
     const { config = defaultConfig } = configOf(context.read(), at.id) ?? {}
     checkName('the name of a group', name)
+    const key = mustMayGroup(context, 'write', { at, name }, config)
     const { outcome } = await context.propose(putGroup, {
       mountId: at.id,
-      key: groupKey(name, config),
+      key,
       name: shownName(name, config),
       policies: mappedPolicies(policies),
     })
@@ -176,11 +212,11 @@ const writeUser = defineLeaderMethod({
     const reader = context.read()
     const { config = defaultConfig } = configOf(reader, at.id) ?? {}
     checkName('the name of a user', name)
-    const keys = userKeys(name, config)
+    const keys = mustMayUser(context, 'write', { at, name }, config)
     const { outcome } = await context.propose(putUser, {
       mountId: at.id,
       key: userOf(reader, at.id, keys)?.key ?? keys[0],
-      name: shownName(name, config),
+      name: shownUser(name, config),
       policies: mappedPolicies(policies),
       groups: mappedGroups(groups, config),
     })
@@ -215,7 +251,8 @@ const removeGroup = defineLeaderMethod({
   run: async (context, { at, name }): Promise<null> => {
     const { config = defaultConfig } = configOf(context.read(), at.id) ?? {}
     checkName('the name of a group', name)
-    await context.propose(deleteGroup, { mountId: at.id, key: groupKey(name, config) })
+    const key = mustMayGroup(context, 'delete', { at, name }, config)
+    await context.propose(deleteGroup, { mountId: at.id, key })
     return null
   },
 })
@@ -229,7 +266,7 @@ const removeUser = defineLeaderMethod({
   run: async (context, { at, name }): Promise<null> => {
     const { config = defaultConfig } = configOf(context.read(), at.id) ?? {}
     checkName('the name of a user', name)
-    for (const key of userKeys(name, config)) {
+    for (const key of mustMayUser(context, 'delete', { at, name }, config)) {
       await context.propose(deleteUser, { mountId: at.id, key })
     }
     return null

@@ -32,6 +32,12 @@ export function userKeys(name: string, rule: CaseRule): readonly [string, ...str
   return key === earlier ? [key] : [key, earlier]
 }
 
+/** As users are listed: by what finds them, for rules go by that, unless it is too long. */
+export function shownUser(name: string, rule: CaseRule): string {
+  const [key] = userKeys(name, rule)
+  return key.length > nameLengthMax ? shownName(name, rule) : key
+}
+
 /** What logins are counted and locked by, also where mappings tell letter case apart: directories do not. */
 export function lockKey(name: string): string {
   return normalName(name)

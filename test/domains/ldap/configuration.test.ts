@@ -214,7 +214,7 @@ t.test(
     t.match(await data(), { policies: ['old'] })
     t.equal((await server.ask('POST', url, { policies: 'new' })).status, 204)
     t.match(await data(), { policies: ['new'] })
-    t.match((await server.ask('LIST', '/v1/auth/ldap/users')).json(), { data: { keys: [' ada'] } })
+    t.match((await server.ask('LIST', '/v1/auth/ldap/users')).json(), { data: { keys: ['ada'] } })
     t.equal((await server.ask('DELETE', url)).status, 204)
     t.equal((await server.ask('LIST', '/v1/auth/ldap/users')).status, 404)
   },
@@ -236,4 +236,39 @@ t.test('mounts share nothing, and one that is enabled anew knows nothing', async
   t.match(read.json(), { data: { userdn: '' } })
   t.equal((await server.ask('LIST', '/v1/auth/team/eu/users')).status, 404)
   t.equal((await server.ask('LIST', '/v1/auth/team/eu/groups')).status, 404)
+})
+
+t.test('a rule holds a user or a group back in every spelling', async (t) => {
+  const server = await serverOfOne(t, { acl: { enabled: true }, begin: false })
+  const { SecretID: root } = (await server.ask('PUT', '/v1/acl/bootstrap')).json() as {
+    SecretID: string
+  }
+  const Rules = `
+    auth "ldap/users/*" { policy = "write" }
+    auth "ldap/users/boss" { policy = "deny" }
+    auth "ldap/groups/*" { policy = "write" }
+    auth "ldap/groups/admins" { policy = "deny" }
+    auth "ldap/groups/cn=admins,dc=test" { policy = "deny" }`
+  t.equal((await server.ask('PUT', '/v1/acl/policy/p', { Rules }, root)).status, 200)
+  const made = await server.ask('PUT', '/v1/acl/token', { Policies: ['p'] }, root)
+  const { SecretID: token } = made.json() as { SecretID: string }
+  const ask = async (method: string, path: string) => {
+    const url = `/v1/auth/ldap/${path.split('/').map(encodeURIComponent).join('/')}`
+    return (await server.ask(method, url, method === 'POST' ? { policies: 'p' } : undefined, token))
+      .status
+  }
+  const held = [
+    ...['boss', 'Boss', ' boss', 'ｂｏｓｓ', 'bo\u00adss'].map((name) => `users/${name}`),
+    ...['admins', 'Admins', 'CN=Admins, DC=test'].map((name) => `groups/${name}`),
+  ]
+  for (const path of held) {
+    for (const method of ['GET', 'POST', 'DELETE']) {
+      t.equal(await ask(method, path), 403, `${method} ${path}`)
+    }
+  }
+  t.equal(await ask('POST', 'users/Ada'), 204)
+  t.equal(await ask('GET', 'users/ada'), 200)
+  t.equal(await ask('POST', 'groups/CN=Users, DC=test'), 204)
+  t.equal(await ask('DELETE', 'groups/cn=users,dc=test'), 204)
+  t.equal(await ask('DELETE', 'users/ADA'), 204)
 })
