@@ -17,6 +17,7 @@ import {
   type RoleRow,
 } from './model.ts'
 import { newestRuleOf, parsePolicy } from './policy-model.ts'
+import { checkNothingTwice } from './policy-source-model.ts'
 import { aclIndex, allPolicies, allRoles, listedMax, policyOf, roleOf } from './queries.ts'
 import { assertAclEnabled } from './services.ts'
 import { policyFilters, shownPolicy, shownPolicyStub, shownRole } from './shown.ts'
@@ -73,6 +74,7 @@ const putPolicy = defineLeaderMethod({
     checkAclName('policy', name)
     // What cannot be compiled is never stored.
     parsePolicy(rules)
+    checkNothingTwice(rules)
     refuseTemplates(rules)
     const { commandVersion } = context.read()
     assertKnownEverywhere(rules, commandVersion)

@@ -4,12 +4,15 @@
  */
 import { MusterError, textOf } from '../../lib/errors.ts'
 import { isJsonObject } from '../../lib/json-object.ts'
+import { doubledMember } from '../../lib/strict-json.ts'
 import { parseHcl, type HclBlock, type HclBody, type HclValue } from '../../lib/hcl.ts'
 
 export const policyBytesMax = 64 * 1024
 
 /** JSON is walked by recursion, and a policy needs five levels. */
 const depthMax = 16
+
+const pathShownMax = 256
 
 export type SourceBlock = {
   readonly kind: string
@@ -38,8 +41,25 @@ export function parsePolicySource(text: string): SourceBody {
       `a policy has at most ${policyBytesMax} bytes, this one has ${bytes}`,
     )
   }
-  if (!text.trimStart().startsWith('{')) return bodyOfHcl(parseHcl(text, 'policy'))
+  if (!isJson(text)) return bodyOfHcl(parseHcl(text, 'policy'))
   return bodyOfObject(entriesOfJson(parseJson(text)), '', 0)
+}
+
+function isJson(text: string): boolean {
+  return text.trimStart().startsWith('{')
+}
+
+/**
+ * Of a policy that `parsePolicySource` takes and that is to be stored: JSON keeps the last of two members with one name, so a rule
+ * would be lost. HCL refuses that by itself. Throws `invalid_argument`. What is stored already is read as ever.
+ */
+export function checkNothingTwice(text: string): void {
+  const doubled = isJson(text) ? doubledMember(text) : null
+  if (doubled === null) return
+  refuse(
+    doubled.slice(0, pathShownMax),
+    'is given twice, and only the last one would count: write one of them, or several blocks of a kind as a list',
+  )
 }
 
 export function refuse(where: string, text: string): never {

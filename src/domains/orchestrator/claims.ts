@@ -1,7 +1,7 @@
 /** What the claims of a token must say, and the identity that they name. Nothing here asks whether they are signed. */
 import { Refused } from './refused.ts'
 import { isJsonObject, type JsonObject } from '../../lib/json-object.ts'
-import { memberOf } from './strict-json.ts'
+import { memberOf } from '../../lib/strict-json.ts'
 
 /** Clocks of an orchestrator and of a server may differ by this. */
 export const leewayMs = 60_000

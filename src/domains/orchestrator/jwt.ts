@@ -3,7 +3,7 @@
  * itself names or carries (`jwk`, `jku`, `x5c`, `x5u`) is ignored: only the keys of the configuration verify.
  */
 import { isJsonObject, type JsonObject } from '../../lib/json-object.ts'
-import { memberOf, parseStrictJson } from './strict-json.ts'
+import { memberOf, parseStrictJson } from '../../lib/strict-json.ts'
 import { Refused } from './refused.ts'
 
 /** Those of orchestrators have about one kilobyte, with many audiences two. */

@@ -5,7 +5,7 @@
 import type { Identity } from './claims.ts'
 import { Refused } from './refused.ts'
 import { isJsonObject, type JsonObject } from '../../lib/json-object.ts'
-import { memberOf, parseStrictJson } from './strict-json.ts'
+import { memberOf, parseStrictJson } from '../../lib/strict-json.ts'
 
 /** Below the URL of the API server. */
 export const reviewPath = '/apis/authentication.k8s.io/v1/tokenreviews'

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { explain, isAllowed } from '../../../src/domains/acl/authorize.ts'
 import { parsePolicy } from '../../../src/domains/acl/policy-model.ts'
+import { checkNothingTwice } from '../../../src/domains/acl/policy-source-model.ts'
 import { fits, patternOf } from '../../../src/domains/acl/pattern-model.ts'
 import { RuleSet, type Target } from '../../../src/domains/acl/rule-set-model.ts'
 import { seededRandom, randomInteger } from '../../../src/lib/random.ts'
@@ -348,6 +349,32 @@ void t.test('what is wrong is refused with its place', async (t) => {
     t.throws(() => parsePolicy(text), { message }, text.slice(0, 60))
   }
   t.same(parsePolicy(''), [], 'nothing at all is a policy without rules')
+})
+
+void t.test('a policy that is written gives no member twice', async (t) => {
+  const table: readonly (readonly [text: string, path: string])[] = [
+    ['{"agent": "deny", "agent": "write"}', 'agent'],
+    ['{"key": {"a/": {"policy": "deny"}, "a/": {"policy": "write"}}}', 'key.a/'],
+    [
+      ' {"key": {"a": {"policy": "deny"}}, "operator": "read", "key": {"b": {"policy": "read"}}}',
+      'key',
+    ],
+    [
+      '{"key": [{"a": {"policy": "read"}}, {"b": {"policy": "deny", "polic\\u0079": "read"}}]}',
+      'key[1].b.policy',
+    ],
+  ]
+  for (const [text, path] of table) {
+    const message = `policy, ${path}: is given twice, and only the last one would count: write one of them, or several blocks of a kind as a list`
+    t.throws(() => checkNothingTwice(text), { code: 'invalid_argument', message }, text)
+    t.doesNotThrow(() => parsePolicy(text), 'one that is stored is read')
+  }
+  const taken = [
+    '{"key": {"a": {"policy": "read"}, "b": {"policy": "read"}}, "operator": "read"}',
+    '{"key": [{"a": {"policy": "read"}}, {"a": {"policy": "deny"}}]}',
+    'key "a" { policy = "read" }\nkey "a" { policy = "deny" }',
+  ]
+  for (const text of taken) t.doesNotThrow(() => checkNothingTwice(text), text)
 })
 
 void t.test('a pattern fits what a slow and plain matcher says it fits', async (t) => {

@@ -231,6 +231,12 @@ void t.test('what is wrong is refused, and nothing is written', async (t) => {
   const before = (await manage('GET', '/v1/acl/tokens')).body
   const table: readonly (readonly [method: string, path: string, body: unknown, text: RegExp])[] = [
     ['PUT', '/v1/acl/token', {}, /needs Policies or Roles/],
+    [
+      'PUT',
+      '/v1/acl/policy/twice',
+      { Rules: '{"agent": "deny", "agent": "write"}' },
+      /policy, agent: is given twice/,
+    ],
     ['PUT', '/v1/acl/token', { Policies: ['none'] }, /there is no policy "none"/],
     ['PUT', '/v1/acl/token', { Roles: ['none'] }, /there is no role "none"/],
     ['PUT', '/v1/acl/token', { Type: 'root' }, /Type must be client or management/],
