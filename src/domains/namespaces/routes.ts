@@ -8,6 +8,7 @@ import { namespacesDelete, namespacesList, namespacesPut, namespacesRead } from 
 import { metaBytesMax, NamespaceName } from './model.ts'
 import { Namespace, NamespaceBody } from './shapes.ts'
 import { shownNamespace } from './shown.ts'
+import { checkUnserved } from './unserved.ts'
 
 /** Every letter of the largest metadata may be escaped. */
 const namespaceBodyBytesMax = 6 * metaBytesMax + 16_384
@@ -88,6 +89,7 @@ export const namespaceRoutes: readonly DescribedRoute[] = [
 
 async function putNamespace(request: ApiRequest, named: string | null): Promise<ApiReply> {
   const fields = request.fields()
+  checkUnserved((name) => fields.raw(name))
   const written = fields.text('Name') ?? ''
   if (named !== null && written !== '' && written !== named) {
     throw new MusterError('invalid_argument', 'Name differs from the name in the path')

@@ -57,3 +57,35 @@ void t.test('what breaks a rule is refused', async (t) => {
     t.match(answer.body, text)
   }
 })
+
+void t.test('bounds that would not hold are refused, empty ones are not', async (t) => {
+  const server = await serverOfOne(t)
+  const said = [
+    [{ Capabilities: { EnabledTaskDrivers: ['docker'] } }, 'Capabilities.EnabledTaskDrivers'],
+    [{ Capabilities: { DisabledTaskDrivers: ['raw_exec'] } }, 'Capabilities.DisabledTaskDrivers'],
+    [{ Capabilities: { EnabledNetworkModes: ['host'] } }, 'Capabilities.EnabledNetworkModes'],
+    [{ Capabilities: ['docker'] }, 'Capabilities'],
+    [{ NodePoolConfiguration: { Default: 'gpu' } }, 'NodePoolConfiguration.Default'],
+    [{ NodePoolConfiguration: { Denied: ['gpu'] } }, 'NodePoolConfiguration.Denied'],
+    [
+      { NodePoolConfiguration: { Default: 'default', Allowed: ['a'] } },
+      'NodePoolConfiguration.Allowed',
+    ],
+    [{ Quota: 'small' }, 'Quota'],
+  ] as const
+  for (const [body, path] of said) {
+    const { status, body: text } = await server.ask('PUT', '/v1/namespace/app', body)
+    t.equal(status, 400, path)
+    t.ok(text.startsWith(`${path} must be empty or absent: `), text)
+  }
+  t.equal((await server.ask('GET', '/v1/namespace/app')).status, 404, 'and nothing was written')
+  const nothing = [
+    { Capabilities: null, NodePoolConfiguration: null, Quota: '' },
+    { Capabilities: {}, NodePoolConfiguration: {}, Quota: null },
+    { Capabilities: { EnabledTaskDrivers: null, DisabledTaskDrivers: [] } },
+    { NodePoolConfiguration: { Default: 'default', Allowed: null, Denied: [] } },
+  ]
+  for (const body of nothing) {
+    t.equal((await server.ask('PUT', '/v1/namespace/app', body)).status, 200, JSON.stringify(body))
+  }
+})
