@@ -4,9 +4,9 @@ import { defineLocalMethod, defineQuery, type Requirement } from '../../rpc/meth
 import { MusterError } from '../../lib/errors.ts'
 import { capabilityName, explain, type Explanation } from './authorize.ts'
 import { hashOf, type AclSettings } from './authorizer.ts'
-import type { TokenRow } from './model.ts'
+import { endOf, type TokenRow } from './model.ts'
 import { aclIndex, tokenByAccessor, tokenByHash } from './queries.ts'
-import { aclSettings, assertAclEnabled, freshRuleSets } from './services.ts'
+import { aclSettings, assertAclEnabled, batchTokens, freshRuleSets } from './services.ts'
 import { shownToken } from './shown.ts'
 
 /** Rules that one explanation shows. */
@@ -31,13 +31,21 @@ const explanation = defineQuery({
     /** Accessor or secret; empty: a caller without a token. */
     token: Type.String(),
     requirement: Type.Unsafe<Requirement>({}),
+    /** A batch token that is over then is none. */
+    nowMs: Type.Number(),
   }),
   requires: () => ({ resource: 'acl', access: 'read' }),
-  query: async (reader, { token, requirement }, context) => {
+  query: async (reader, { token, requirement, nowMs }, context) => {
     assertAclEnabled(context)
     let row: TokenRow | null = null
     if (token !== '') {
-      row = tokenByHash(reader, hashOf(token)) ?? (await tokenByAccessor(reader, token))
+      const batch = context.service(batchTokens).open(reader, token)?.row ?? null
+      row =
+        batch === null
+          ? (tokenByHash(reader, hashOf(token)) ?? (await tokenByAccessor(reader, token)))
+          : endOf(batch) > nowMs
+            ? batch
+            : null
       if (row === null) throw new MusterError('not_found', 'ACL token not found')
     }
     const rules = context.service(freshRuleSets)().of(reader, row)

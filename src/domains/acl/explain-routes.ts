@@ -52,7 +52,9 @@ const handle = async (request: ApiRequest): Promise<ApiReply> => {
     resource: 'none',
   }
   const { token } = wanted
-  const { value } = await request.query(explainMethods.explanation, { token, requirement })
+  const nowMs = request.clock.wallMs()
+  const asking = { token, requirement, nowMs }
+  const { value } = await request.query(explainMethods.explanation, asking)
   return {
     json: {
       Route: `${route.method} ${route.path}`,

@@ -53,6 +53,15 @@ void t.test(
     const data = { id: token, accessor: '', type: 'batch', renewable: false, meta: { a: 'b' } }
     t.match(self.json(), { data })
     t.match((await server.ask('POST', '/v1/auth/token/lookup', { token }, root)).json(), { data })
+    const explained = async (Token: string, Path: string) =>
+      server.ask('PUT', '/v1/acl/explain', { Token, Path, Method: 'PUT' }, root)
+    t.match((await explained(token, '/v1/kv/a')).json(), {
+      Allowed: true,
+      Token: { AccessorID: '', Policies: ['default', 'keys'] },
+      Rules: [{ Policy: 'keys' }],
+    })
+    t.match((await explained(token, '/v1/agent/reload')).json(), { Allowed: false })
+    t.equal((await explained(`${token}x`, '/v1/kv/a')).status, 404)
     const agent = await server.ask('GET', '/v1/acl/token/self?expanded=true', undefined, token)
     t.match(agent.json(), {
       AccessorID: '',
