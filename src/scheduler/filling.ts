@@ -73,8 +73,9 @@ export class Filling {
   }
 
   /** All groups, before any is filled: constraints and scores look at the whole job. */
-  keep({ keep, group }: AnyGroupPlan): void {
-    for (const { nodeId } of keep) {
+  keep({ keep, group, slots }: AnyGroupPlan): void {
+    // One that is to be replaced stays where no place is found for the other.
+    for (const { nodeId } of [...keep, ...slots.flatMap(({ stop }) => stop?.row ?? [])]) {
       const found = this.#input.cluster.find(nodeId)
       if (found !== null) this.#placer.keep(found.node, group.Name)
     }
@@ -86,24 +87,34 @@ export class Filling {
     for (const slot of slots) this.#fillOne(group, slot)
   }
 
-  /** One of an older version goes where the newest one may go too. */
+  /** Where one is replaced, it is out of the way of this place alone. */
   #fillOne(newest: TaskGroup, slot: Slot | NodeSlot): void {
+    const { stop } = slot
+    const before = stop === null ? null : this.#input.cluster.find(stop.row.nodeId)
+    if (before !== null) this.#placer.leave(before.node, newest.Name)
+    const goes = this.#findsPlace(newest, slot)
+    if (!goes && before !== null) this.#placer.keep(before.node, newest.Name)
+  }
+
+  /**
+   * One of an older version goes where the newest one may go too. False: there is no place, and what it was to replace stays as it
+   * is.
+   */
+  #findsPlace(newest: TaskGroup, slot: Slot | NodeSlot): boolean {
     const group = slot.older?.group ?? newest
     const on = 'node' in slot ? slot.node : null
-    const failed = this.#failed.get(group.Name)
-    // Where one of a group found no place no other finds one, unless each has its own node.
-    if (failed !== undefined && on === null) {
-      if (!this.#waitsFor(group, slot, on)) this.#fails(group, failed)
-      return
-    }
+    // Where one of a group found no place no other finds one, unless each has its own node, or it makes room for its place itself.
+    const failed = on === null ? this.#failed.get(group.Name) : undefined
+    if (failed !== undefined && slot.stop === null) return this.#fails(group, failed)
     const penalized = penaltiesOf(slot)
     const found = this.#placer.place(group, penalized, on)
     if (found.type === 'placed') return this.#places(group, slot, found)
-    if (this.#waitsFor(group, slot, on)) return
+    if (this.#waitsFor(group, slot, on)) return true
+    if (failed !== undefined) return this.#fails(group, failed)
     const instead = this.#placer.preempt(group, penalized, on) ?? found
     if (instead.type === 'placed') return this.#places(group, slot, instead)
     if (on !== null && slot.previous === null) this.#hasNoRoom(group, slot)
-    this.#fails(group, instead.metrics)
+    return this.#fails(group, instead.metrics)
   }
 
   #hasNoRoom(group: TaskGroup, { isCanary }: Slot): void {
@@ -111,11 +122,12 @@ export class Filling {
     this.#roomless.set(group.Name, { all: all + 1, canaries: canaries + Number(isCanary) })
   }
 
-  #places(group: TaskGroup, slot: Slot, placement: Found): void {
+  #places(group: TaskGroup, slot: Slot, placement: Found): true {
     this.#placed.push({
       allocation: this.#allocation(group, slot, placement),
       stop: slot.stop === null ? null : stopOf(slot.stop),
     })
+    return true
   }
 
   /** For the end of the one that it replaces, whose place it gets. */
@@ -126,7 +138,7 @@ export class Filling {
     return true
   }
 
-  #fails(group: TaskGroup, metrics: Metrics): void {
+  #fails(group: TaskGroup, metrics: Metrics): false {
     this.#queues(group)
     const before = this.#failed.get(group.Name)
     this.#failed.set(
@@ -135,6 +147,7 @@ export class Filling {
         ? metrics
         : { ...before, coalescedFailures: before.coalescedFailures + 1 },
     )
+    return false
   }
 
   #queues({ Name }: TaskGroup): void {

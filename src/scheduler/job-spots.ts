@@ -1,27 +1,30 @@
-/** Where the allocations of a job are that stay, and those that a plan adds: by node and group, and by properties of nodes. */
+/**
+ * Where the allocations of a job are that stay, those that are to be replaced and are not yet, and those that a plan adds: by node
+ * and group, and by properties of nodes.
+ */
 import { targetOf } from './node-targets.ts'
 import type { ScheduledNode } from './scheduled-node.ts'
 
 type Spot = { readonly node: ScheduledNode; readonly group: string }
 
 export class JobSpots {
-  readonly #spots: Spot[] = []
   /** By node, then by group. */
-  readonly #byNode = new Map<string, Map<string, number>>()
+  readonly #byNode = new Map<string, { node: ScheduledNode; groups: Map<string, number> }>()
   /** By target, then by group, then by value; made when first asked for. */
   readonly #byProperty = new Map<string, Map<string, Map<string, number>>>()
 
   add(node: ScheduledNode, group: string): void {
-    this.#spots.push({ node, group })
-    const groups = this.#byNode.get(node.id) ?? new Map<string, number>()
-    this.#byNode.set(node.id, groups)
-    increase(groups, group)
-    for (const [target, counts] of this.#byProperty) count(counts, target, { node, group })
+    this.#change({ node, group }, 1)
+  }
+
+  /** One that was added. */
+  remove(node: ScheduledNode, group: string): void {
+    this.#change({ node, group }, -1)
   }
 
   /** `group` null: of the whole job. */
   onNode(nodeId: string, group: string | null): number {
-    const groups = this.#byNode.get(nodeId)
+    const groups = this.#byNode.get(nodeId)?.groups
     if (groups === undefined) return 0
     return group === null ? sum(groups.values()) : (groups.get(group) ?? 0)
   }
@@ -37,26 +40,41 @@ export class JobSpots {
     return this.#countsOf(target).get(group) ?? new Map<string, number>()
   }
 
+  #change(spot: Spot, by: number): void {
+    const { node, group } = spot
+    const here = this.#byNode.get(node.id) ?? { node, groups: new Map<string, number>() }
+    this.#byNode.set(node.id, here)
+    increase(here.groups, group, by)
+    for (const [target, counts] of this.#byProperty) count(counts, target, spot, by)
+  }
+
   #countsOf(target: string): Map<string, Map<string, number>> {
     const known = this.#byProperty.get(target)
     if (known !== undefined) return known
     const counts = new Map<string, Map<string, number>>()
-    for (const spot of this.#spots) count(counts, target, spot)
+    for (const { node, groups } of this.#byNode.values()) {
+      for (const [group, spots] of groups) count(counts, target, { node, group }, spots)
+    }
     this.#byProperty.set(target, counts)
     return counts
   }
 }
 
-function count(groups: Map<string, Map<string, number>>, target: string, spot: Spot): void {
+function count(
+  groups: Map<string, Map<string, number>>,
+  target: string,
+  spot: Spot,
+  by: number,
+): void {
   const value = targetOf(target, spot.node)
   if (value === undefined) return
   const values = groups.get(spot.group) ?? new Map<string, number>()
   groups.set(spot.group, values)
-  increase(values, value)
+  increase(values, value, by)
 }
 
-function increase(counts: Map<string, number>, key: string): void {
-  counts.set(key, (counts.get(key) ?? 0) + 1)
+function increase(counts: Map<string, number>, key: string, by: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + by)
 }
 
 function sum(numbers: Iterable<number>): number {

@@ -87,9 +87,14 @@ export class Placer {
     this.#order = new NodeOrder(options.nodes.length, options.random)
   }
 
-  /** An allocation of the job that stays where it is. */
+  /** An allocation of the job that stays where it is, at least until another has a place instead. */
   keep(node: ScheduledNode, group: string): void {
     this.#spots.add(node, group)
+  }
+
+  /** One that was kept stands in the way of nothing any more: a place is looked for instead of it. */
+  leave(node: ScheduledNode, group: string): void {
+    this.#spots.remove(node, group)
   }
 
   /** An allocation that the plan stops: its place is free once it has ended. */
@@ -232,8 +237,8 @@ export class Placer {
       load.later.add(demand.taken, fitting.ports)
     } else {
       load.place(demand.taken, fitting.ports)
-      this.#spots.add(node, group.Name)
     }
+    this.#spots.add(node, group.Name)
     return {
       type: 'placed',
       node,
