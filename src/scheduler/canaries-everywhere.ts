@@ -5,6 +5,7 @@
 import type { AllocationRow } from '../domains/allocations/model.ts'
 import type { TaskGroup } from '../domains/jobs/model.ts'
 import { datacenterMatch } from './datacenters.ts'
+import { lastOf, mostRun } from './older.ts'
 import type { OlderVersion, WantedInput } from './scheduled-job.ts'
 import type { ScheduledNode } from './scheduled-node.ts'
 import { isOfVersion } from './updates.ts'
@@ -86,11 +87,7 @@ export function olderVersionOf(
 ): OlderEverywhere | null {
   const older = (row: AllocationRow): boolean =>
     row.jobCreateIndex === job.createIndex && !isOfVersion(row, job)
-  const running = Map.groupBy(live.filter(older), ({ jobVersion }) => jobVersion)
-  const [most] = [...running.values()].toSorted(
-    (left, right) => right.length - left.length || versionOf(right) - versionOf(left),
-  )
-  const row = most?.[0] ?? lastOf(rows.filter(older))
+  const row = mostRun(live.filter(older)) ?? lastOf(rows.filter(older))
   const spec = row === null ? null : specOf(row)
   const group = spec?.TaskGroups.find((one) => one.Name === Name)
   if (row === null || spec === null || group === undefined || group.Count === 0) return null
@@ -102,16 +99,4 @@ export function olderVersionOf(
     group: { ...group, Constraints: [...spec.Constraints, ...group.Constraints] },
     isInReach: ({ datacenter }) => matches(datacenter),
   }
-}
-
-/** That was placed last. */
-export function lastOf(rows: readonly AllocationRow[]): AllocationRow | null {
-  return rows.reduce<AllocationRow | null>(
-    (last, row) => (last === null || row.createIndex > last.createIndex ? row : last),
-    null,
-  )
-}
-
-function versionOf([row]: readonly AllocationRow[]): number {
-  return row?.jobVersion ?? 0
 }

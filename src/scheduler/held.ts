@@ -104,8 +104,8 @@ function holdOf(
       return null
     case 'failed': {
       if (rollout.isGivenUp(row)) return held(row, 'waiting')
-      // What failed with another version may succeed with this one, unless that is only tried yet.
-      if (!isCurrent && !isTried(rollout, group)) return held(row, 'failed')
+      // What failed with another version may succeed with this one, unless that does not take its place yet.
+      if (!isCurrent && takesPlaces(rollout, group)) return held(row, 'failed')
       const again = reschedulingOf(row, group.ReschedulePolicy, nowMs)
       if (again.type === 'now') return held(row, 'failed', { rescheduledAfterMs: again.delayMs })
       return held(row, 'waiting', { atMs: again.type === 'at' ? again.timeMs : null })
@@ -154,9 +154,10 @@ function held(
   return { row, kind, rescheduledAfterMs: null, atMs: null, ...when }
 }
 
-function isTried(rollout: Rollout, group: TaskGroup): boolean {
+/** The newest version does, of those before it. */
+function takesPlaces(rollout: Rollout, group: TaskGroup): boolean {
   const state = rollout.stateOf(group)
-  return state !== null && isCanarying(state)
+  return rollout.isMoving && (state === null || !isCanarying(state))
 }
 
 /** Of a batch job, stopped: it came to its end all the same, or a drain ended it for good. */

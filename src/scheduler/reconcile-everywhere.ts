@@ -8,12 +8,12 @@ import {
   canariesFirst,
   canariesWanted,
   chosenCanaries,
-  lastOf,
   olderVersionOf,
   type Candidates,
   type Chosen,
   type Emptied,
 } from './canaries-everywhere.ts'
+import { lastOf } from './older.ts'
 import { isDeployedEverywhere, type Progress } from './rollout-everywhere.ts'
 import type { Rollout } from './rollout.ts'
 import {

@@ -25,11 +25,11 @@ import {
   slot,
   stopAll,
   type GroupPlan,
-  type OlderVersion,
   type ReconcileInput,
   type Slot,
   type Stop,
 } from './scheduled-job.ts'
+import { olderVersion, servingVersion, type Serving } from './serving.ts'
 import { earliest } from './times.ts'
 import { byVersion, isHealthy, isOfVersion, room } from './updates.ts'
 
@@ -75,14 +75,18 @@ function reconcileGroup(
   const [cutOffToo, unneeded] = split(aside, ({ row }) => names.has(row.name))
   const live = stays.flatMap(({ kind, row }) => (kind === 'live' ? [row] : []))
   const returning = stays.flatMap(({ kind, row }) => (kind === 'returning' ? [row] : []))
-  const { current, inPlace, outdated } = byVersion(input, group, live)
+  const versions = byVersion(input, group, live)
+  const { current, inPlace, outdated } = versions
   const canaries = canariesOf(input, group, { beside, outdated, stays })
   const isCanarying = canaries.wanted > 0
-  const { stop, slots } = replaced(input, group, stays, isCanarying)
   const fillsUp = rollout.isMoving && !isCanarying
-  const missing = fillsUp ? Math.max(0, group.Count - stays.length) : 0
+  const { stop, slots } = replaced(input, group, stays, fillsUp)
+  const { older, count }: Serving = fillsUp
+    ? { older: null, count: group.Count }
+    : servingVersion(input, group, rows, versions, isCanarying)
+  const missing = Math.max(0, count - stays.length)
   const added = freeNames(job.spec.ID, group.Name, { count: missing, taken: names }).map((name) =>
-    slot(name),
+    slot(name, { older }),
   )
   const failing = stays.flatMap(({ kind, row }) =>
     isOfVersion(row, job) && (kind === 'waiting' || kind === 'failed') ? [row] : [],
@@ -131,7 +135,7 @@ function reconcileGroup(
 }
 
 /** Those that end for another reason than the update, and what takes their places. */
-function replaced(input: Input, group: TaskGroup, stays: readonly Held[], isCanarying: boolean) {
+function replaced(input: Input, group: TaskGroup, stays: readonly Held[], fillsUp: boolean) {
   const stop: Stop[] = []
   const slots: Slot[] = []
   for (const one of stays) {
@@ -142,7 +146,7 @@ function replaced(input: Input, group: TaskGroup, stays: readonly Held[], isCana
     if (end?.isReplaced !== true && !isAway) continue
     // A lost one is replaced by another that knows nothing of it.
     const previous = kind === 'lost' ? null : row
-    const older = isCanarying ? olderVersion(input, group, row) : null
+    const older = fillsUp ? null : olderVersion(input, group, row)
     slots.push(slot(row.name, { previous, rescheduledAfterMs, older }))
   }
   return { stop, slots }
@@ -219,18 +223,6 @@ function canariesWanted(
   if (state !== null) return isCanarying(state) ? state.desiredCanaries : 0
   if (rollout.current !== null || outdated.length === 0 || !isDeployed(job, group)) return 0
   return group.Update?.Canary ?? 0
-}
-
-/** Null: its version is not known any more, or has no such group. */
-function olderVersion(
-  { job, specOf }: Input,
-  { Name }: TaskGroup,
-  row: AllocationRow,
-): OlderVersion | null {
-  if (isOfVersion(row, job) || row.jobCreateIndex !== job.createIndex) return null
-  const group = specOf(row)?.TaskGroups.find((one) => one.Name === Name)
-  if (group === undefined) return null
-  return { version: row.jobVersion, createIndex: row.jobCreateIndex, group }
 }
 
 function split<Item>(items: readonly Item[], isFirst: (item: Item) => boolean): [Item[], Item[]] {

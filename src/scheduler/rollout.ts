@@ -83,7 +83,7 @@ export class Rollout {
     return this.current?.status === 'failed' && deploymentId === this.current.id
   }
 
-  /** Whether it replaces older versions and fills what is missing; canaries aside. */
+  /** Whether the newest version replaces older ones and fills what is missing; canaries aside. */
   get isMoving(): boolean {
     return this.current === null || this.current.status === 'running'
   }
