@@ -119,9 +119,11 @@ function ofGroup(
       isSettled:
         !isCanarying &&
         !changesSpec &&
-        due.size + failing.length === 0 &&
-        // One that is just back was not heard yet, and does not count.
-        current.every((row) => isHealthy(row) && row.clientStatus !== 'unknown'),
+        due.size === 0 &&
+        (state === null ||
+          (failing.length === 0 &&
+            // One that is just back was not heard yet, and does not count.
+            current.every((row) => isHealthy(row) && row.clientStatus !== 'unknown'))),
     },
   }
 

@@ -128,7 +128,11 @@ function reconcileGroup(
       wanted: needsOne
         ? wantedGroup(group, { desiredCanaries: canaries.wanted, desiredTotal: group.Count })
         : null,
-      isComplete: isSettled && current.length === group.Count && current.every(isHealthy),
+      // Nothing says of a group that is none of the deployment whether it is healthy.
+      isComplete:
+        isSettled &&
+        (rollout.stateOf(group) === null ||
+          (current.length === group.Count && current.every(isHealthy))),
       isVoid: false,
     },
   }

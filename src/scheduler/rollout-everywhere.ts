@@ -52,6 +52,6 @@ export function rolloutEverywhere(
   return {
     wanted: begins || isChanged ? wantedGroup(group, { desiredCanaries, desiredTotal }) : null,
     isComplete: isSettled && fresh === roomless.all,
-    isVoid: desiredTotal === 0,
+    isVoid: state === null || desiredTotal === 0,
   }
 }

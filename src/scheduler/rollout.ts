@@ -27,7 +27,7 @@ export type DeploymentDecision = {
 export type GroupRollout = {
   /** Of a new deployment, or of the one under way if the counts changed; null: the group needs none, or all stays. */
   readonly wanted: WantedGroup | null
-  /** It has all that it is to have, of the newest version and healthy. */
+  /** It has all that it is to have, of the newest version and healthy. Of a group that is none of the deployment: nothing of it changes. */
   readonly isComplete: boolean
   /** No node can run it now: it is complete, but a deployment does not succeed by such groups alone. */
   readonly isVoid: boolean
