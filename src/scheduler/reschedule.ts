@@ -57,6 +57,8 @@ function delayOf({ rescheduled, createMs }: Failed, policy: Reschedule, failedMs
   if (last === undefined || policy.DelayFunction === 'constant') return Math.round(firstMs)
   if (failedMs - createMs > maxMs) return Math.round(firstMs)
   const before = rescheduled.at(-2)?.delayMs ?? 0
-  const grownMs = policy.DelayFunction === 'fibonacci' ? last.delayMs + before : 2 * last.delayMs
+  // A shorter one than before it is the first of a new series.
+  const added = before > last.delayMs ? 0 : before
+  const grownMs = last.delayMs + (policy.DelayFunction === 'fibonacci' ? added : last.delayMs)
   return Math.round(Math.min(maxMs, Math.max(firstMs, grownMs)))
 }
