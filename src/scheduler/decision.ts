@@ -4,6 +4,7 @@ import type { Plan } from '../domains/allocations/plan-model.ts'
 import type { DeploymentRow } from '../domains/deployments/model.ts'
 import type { EvaluationRow, Metrics } from '../domains/evaluations/model.ts'
 import type { JobSpec } from '../domains/jobs/model.ts'
+import type { DrainStrategy } from '../domains/nodes/model.ts'
 import type { SchedulerSettings } from '../domains/scheduler-settings/model.ts'
 import type { Random } from '../lib/random.ts'
 import type { NodeUsage } from './node-usage.ts'
@@ -18,7 +19,8 @@ export type KnownNode = {
   readonly isDown: boolean
   /** Since when it is cut off; null: it is not. */
   readonly cutOffMs: number | null
-  readonly isDraining: boolean
+  /** Null: it is not drained. */
+  readonly drain: DrainStrategy | null
 }
 
 /** The nodes as they are. */

@@ -119,7 +119,7 @@ function holdOf(
 
 /** It runs, as far as anybody knows. */
 function holdOfLive(
-  { job, whereIs, isDraining, specOf, nowMs }: HeldInput,
+  { job, whereIs, isForced, specOf, nowMs }: HeldInput,
   row: AllocationRow,
 ): Held {
   const where = whereIs(row)
@@ -128,8 +128,8 @@ function holdOfLive(
     return mayRunMs > 0 ? held(row, 'leaving', { atMs: nowMs + mayRunMs }) : held(row, 'lost')
   }
   if (row.migrate) {
-    // Work that a drain does not let end is not begun again: its operator asked for the machine.
-    const isOver = job.spec.Type === 'batch' && isOfVersion(row, job) && isDraining(row.nodeId)
+    // Work that a drain does not let end is not begun again: its operator asked for the machine. What is stopped by itself before is.
+    const isOver = job.spec.Type === 'batch' && isOfVersion(row, job) && isForced(row)
     return held(row, isOver ? 'drained' : 'migrating')
   }
   if (where.type === 'away') return held(row, 'away', { atMs: where.untilMs })

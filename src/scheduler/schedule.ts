@@ -1,5 +1,6 @@
 /** One evaluation: what is to be placed, changed and stopped for its job, and what has no place. */
 import { isEveryNodeType, isJobType } from '../domains/evaluations/job-type-model.ts'
+import { wasForced } from '../domains/nodes/model.ts'
 import { datacenterMatch } from './datacenters.ts'
 import type { Decision, ScheduleInput } from './decision.ts'
 import { desiredUpdates, type DesiredUpdates } from './desired.ts'
@@ -46,7 +47,10 @@ export function schedule(input: ScheduleInput): Scheduled {
     allocations: input.allocations,
     specOf: input.specOf,
     whereIs: (row) => whereabouts(row, input.specOf(row), known(row.nodeId), input.nowMs),
-    isDraining: (id) => known(id)?.isDraining === true,
+    isForced: (row) => {
+      const drain = known(row.nodeId)?.drain ?? null
+      return drain !== null && wasForced(drain, row)
+    },
     isFeasible: ({ nodeId }, group) => {
       const found = known(nodeId)
       if (found === null || placer === null || !matches(found.node.datacenter)) return false

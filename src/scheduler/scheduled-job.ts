@@ -81,7 +81,8 @@ export type ReconcileInput = {
   /** Of the version that it runs; null: it is not known any more. */
   readonly specOf: (row: AllocationRow) => JobSpec | null
   readonly whereIs: WhereIs
-  readonly isDraining: (nodeId: string) => boolean
+  /** It was marked to move once the time was over that a drain of its node gives work to end. */
+  readonly isForced: (row: AllocationRow) => boolean
   /** Whether the group may still run on the node of the allocation. */
   readonly isFeasible: (row: AllocationRow, group: TaskGroup) => boolean
   readonly nowMs: number

@@ -181,7 +181,7 @@ export function clusterOf(
       const { row, node } = found
       const { status, drain, statusUpdatedMs } = row
       const cutOffMs = status === 'disconnected' ? statusUpdatedMs : null
-      return { node, isDown: status === 'down', cutOffMs, isDraining: drain !== null }
+      return { node, isDown: status === 'down', cutOffMs, drain }
     },
     usageOf: (nodeId) => usage.get(nodeId) ?? new NodeUsage(),
   }

@@ -101,11 +101,13 @@ t.test('what is to move stops, and goes elsewhere with a link to it', async (t) 
 })
 
 t.test('batch work that a drain stops is not begun again', async (t) => {
-  const drain = { deadlineNs: 0, ignoreSystemJobs: false, startedMs: 0, forceMs: null }
-  const draining: NodeRow = nodeRow(1, {}, { eligible: false, drain })
+  const draining = (drain: Partial<NodeRow['drain']>): NodeRow => {
+    const ended = { deadlineNs: 3_600e9, ignoreSystemJobs: false, startedMs: 0, forceMs: 3_600_000 }
+    return nodeRow(1, {}, { eligible: false, drain: { ...ended, ...drain } })
+  }
   const job = scheduledJob(jobSpec({ Type: 'batch' }))
-  const before = allocationRow(0, { migrate: true })
-  const decision = decide({ nodes: [draining, nodeRow(2)], job, allocations: [before] })
+  const before = allocationRow(0, { migrate: true, modifyMs: 3_600_000 })
+  const decision = decide({ nodes: [draining({}), nodeRow(2)], job, allocations: [before] })
   t.same(stopped(decision), [['00', reasons.drained]])
   t.same(decision.place, [])
   const after = {
@@ -118,6 +120,14 @@ t.test('batch work that a drain stops is not begun again', async (t) => {
   // One that an operator stops is.
   const moved = decide({ nodes, job, allocations: [before] })
   t.same(namesOf(moved), ['job.web[0]'])
+  // Also on a node that is drained, as long as the drain waits for its end.
+  const early = { ...before, modifyMs: 3_599_999 }
+  for (const drain of [{}, { deadlineNs: 0, forceMs: null }]) {
+    const stopped = decide({ nodes: [draining(drain), nodeRow(2)], job, allocations: [early] })
+    t.same(namesOf(stopped), ['job.web[0]'])
+  }
+  const atOnce = draining({ deadlineNs: -1, startedMs: 3_599_999, forceMs: 3_599_998 })
+  t.same(namesOf(decide({ nodes: [atOnce, nodeRow(2)], job, allocations: [early] })), [])
 })
 
 t.test('batch work that ended is done, of this version', async (t) => {

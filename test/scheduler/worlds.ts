@@ -30,6 +30,7 @@ const nodes = fc
       statusUpdatedMs: fc.constantFrom(...cutOffMs),
       eligible: fc.constantFrom(true, true, true, false),
       isDraining: fc.constantFrom(false, false, false, true),
+      isForced: fc.boolean(),
     }),
     { maxLength: 6 },
   )
@@ -54,13 +55,19 @@ const nodes = fc
           status: node.status,
           statusUpdatedMs: node.statusUpdatedMs,
           eligible: node.eligible && !node.isDraining,
-          drain: node.isDraining
-            ? { deadlineNs: 0, ignoreSystemJobs: false, startedMs: 0, forceMs: null }
-            : null,
+          drain: node.isDraining ? drainOf(node.isForced) : null,
         },
       ),
     ),
   )
+
+/** Without a deadline, or beyond it. */
+function drainOf(isForced: boolean): NodeRow['drain'] {
+  const common = { ignoreSystemJobs: false, startedMs: 0 }
+  return isForced
+    ? { ...common, deadlineNs: 1e9, forceMs: 1_000 }
+    : { ...common, deadlineNs: 0, forceMs: null }
+}
 
 const specs = fc
   .record({

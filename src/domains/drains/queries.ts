@@ -11,13 +11,12 @@ import type { AllocationRow } from '../allocations/model.ts'
 import { keyOfJob } from '../evaluations/model.ts'
 import { isBatchType } from '../evaluations/job-type-model.ts'
 import { jobOf, newestVersionOf } from '../jobs/queries.ts'
-import type { DrainStrategy } from '../nodes/model.ts'
+import { wasForced, type DrainStrategy } from '../nodes/model.ts'
 import { nodeById } from '../nodes/queries.ts'
 import {
   concernedBy,
   groupKeyOf,
   isHealthy,
-  wasForced,
   type Draining,
   type DrainingNode,
   type GroupRoom,

@@ -83,16 +83,6 @@ export function concernedBy(
   return left.filter(({ kind }) => kind !== 'system' || !ignoreSystemJobs)
 }
 
-/** Of one that has ended: the drain marked it, and it was still there when the drain's time was over. */
-export function wasForced(
-  { deadlineNs, startedMs, forceMs }: DrainStrategy,
-  { migrate, modifyMs }: AllocationRow,
-): boolean {
-  if (forceMs === null || !migrate) return false
-  // A negative deadline lies before the request.
-  return modifyMs >= (deadlineNs < 0 ? startedMs : forceMs)
-}
-
 /** What leaves the node with this look. What has to wait is looked at again when something of it changed. */
 function markedNow(
   left: readonly Draining[],

@@ -204,3 +204,13 @@ export function strategyOf(spec: DrainSpec, nowMs: number, startedMs: number): D
   const endMs = Math.min(timeMsMax, Math.max(0, nowMs + Math.trunc(deadlineNs / 1e6)))
   return { ...spec, startedMs, forceMs: deadlineNs === 0 ? null : endMs }
 }
+
+/** Of an allocation: it is marked to move, and was still there when the drain's time was over. */
+export function wasForced(
+  { deadlineNs, startedMs, forceMs }: DrainStrategy,
+  { migrate, modifyMs }: { readonly migrate: boolean; readonly modifyMs: number },
+): boolean {
+  if (forceMs === null || !migrate) return false
+  // A negative deadline lies before the request.
+  return modifyMs >= (deadlineNs < 0 ? startedMs : forceMs)
+}

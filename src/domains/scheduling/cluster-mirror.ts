@@ -107,11 +107,11 @@ export class ClusterMirror implements Cluster {
     }
   }
 
-  /** As if the node were drained: in a dry run. */
+  /** As if the node were drained, and took no work any more: in a dry run. */
   drain(id: string): void {
     const known = this.#nodes.get(id)
     if (known === undefined) return
-    this.#nodes.set(id, { ...known, isDraining: true, takesWork: false })
+    this.#nodes.set(id, { ...known, takesWork: false })
     this.#ready = null
   }
 
@@ -132,7 +132,7 @@ export class ClusterMirror implements Cluster {
   find(id: string): KnownNode | null {
     const known = this.#nodes.get(id) ?? null
     if (known === null || !isHeldBack(known, this.#heldStorm)) return known
-    return { node: known.node, isDown: false, cutOffMs: null, isDraining: known.isDraining }
+    return { node: known.node, isDown: false, cutOffMs: null, drain: known.drain }
   }
 
   /** An evaluation that only says that a node is lost, while the storm brake holds its work. */
@@ -156,7 +156,7 @@ export class ClusterMirror implements Cluster {
       node: scheduledNode(row),
       isDown: row.status === 'down',
       cutOffMs: row.status === 'disconnected' ? row.statusUpdatedMs : null,
-      isDraining: row.drain !== null,
+      drain: row.drain,
       takesWork: takesWork(row),
       ...(row.lost !== undefined && { lost: row.lost }),
       modifyIndex: row.modifyIndex,
