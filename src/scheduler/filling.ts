@@ -22,7 +22,8 @@ export class Filling {
   readonly #placed: Placed[] = []
   readonly #later: Plan['stop'] = []
   readonly #queued = new Map<string, number>()
-  readonly #failed = new Map<string, Metrics>()
+  /** A group of an older version is another one. */
+  readonly #failed = new Map<TaskGroup, Metrics>()
   readonly #roomless = new Map<string, Roomless>()
   readonly #slots = new Map<string, number>()
   readonly #deploymentOf: (group: string) => string | null
@@ -56,7 +57,12 @@ export class Filling {
   }
 
   get failed(): Decision['failed'] {
-    return [...this.#failed]
+    const byName = new Map<string, Metrics>()
+    for (const [{ Name }, metrics] of this.#failed) {
+      const other = byName.get(Name)
+      byName.set(Name, other === undefined ? metrics : coalesced(other, metrics))
+    }
+    return [...byName]
   }
 
   roomlessOf({ Name }: TaskGroup): Roomless {
@@ -104,7 +110,7 @@ export class Filling {
     const group = slot.older?.group ?? newest
     const on = 'node' in slot ? slot.node : null
     // Where one of a group found no place no other finds one, unless each has its own node, or it makes room for its place itself.
-    const failed = on === null ? this.#failed.get(group.Name) : undefined
+    const failed = on === null ? this.#failed.get(group) : undefined
     if (failed !== undefined && slot.stop === null) return this.#fails(group, failed)
     const penalized = penaltiesOf(slot)
     const found = this.#placer.place(group, penalized, on)
@@ -140,13 +146,8 @@ export class Filling {
 
   #fails(group: TaskGroup, metrics: Metrics): false {
     this.#queues(group)
-    const before = this.#failed.get(group.Name)
-    this.#failed.set(
-      group.Name,
-      before === undefined
-        ? metrics
-        : { ...before, coalescedFailures: before.coalescedFailures + 1 },
-    )
+    const before = this.#failed.get(group)
+    this.#failed.set(group, before === undefined ? metrics : coalesced(before))
     return false
   }
 
@@ -184,6 +185,12 @@ export class Filling {
           : rescheduledWith(previous, { nowMs, delayMs: rescheduledAfterMs }),
     }
   }
+}
+
+/** With one more that found no place, and those that it stands for. */
+function coalesced(metrics: Metrics, { coalescedFailures }: Partial<Metrics> = {}): Metrics {
+  const more = 1 + (coalescedFailures ?? 0)
+  return { ...metrics, coalescedFailures: metrics.coalescedFailures + more }
 }
 
 function penaltiesOf({ previous, rescheduledAfterMs }: Slot): ReadonlySet<string> {

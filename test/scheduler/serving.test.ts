@@ -122,3 +122,25 @@ t.test('one of the version that serves and fails is placed anew after its delay'
   t.same([early.place, early.stop, early.followUpMs], [[], [], 1_030_000])
   t.same(placed(decide({ ...world, nowMs: 1_030_000 })), [['job.web[1]', 0, false]])
 })
+
+t.test('an older one without a place does not keep canaries from theirs', async (t) => {
+  const group = (CPU: number) => ({
+    Count: 3,
+    Update: { MaxParallel: 1, Canary: 1 },
+    Tasks: [{ Name: 'main', Driver: 'mock_driver', Resources: { CPU, MemoryMB: 64 } }],
+  })
+  const specs = [jobSpec({}, group(3_000)), jobSpec({}, group(500))]
+  const resources = { tasks: [{ task: 'main', cpuMhz: 3_000, memoryMb: 64 }], diskMb: 1, ports: [] }
+  const decision = decide({
+    nodes: [nodeRow(1), nodeRow(2, {}, { status: 'down' })],
+    job: scheduledJob(last(specs), { version: 1 }),
+    specs,
+    allocations: [0, 1, 2].map((at) =>
+      allocationRow(at, { nodeId: id(Math.min(2, at + 1)), resources }),
+    ),
+  })
+  t.same(placed(decision), [['job.web[0]', 1, true]])
+  t.same(decision.queued, [['web', 2]])
+  t.match(decision.failed, [['web', { coalescedFailures: 1 }]])
+  t.equal(decision.failed.length, 1)
+})
