@@ -60,6 +60,14 @@ export class WebSocketMessages implements MessageSocket {
     websocket.once('close', () => timer.cancel())
   }
 
+  pause(): void {
+    this.#websocket.pause()
+  }
+
+  resume(): void {
+    this.#websocket.resume()
+  }
+
   #sent(bytes: number): void {
     const wasFull = this.#waitingBytes >= waitingBytesMax
     this.#waitingBytes -= bytes

@@ -19,6 +19,9 @@ export interface MessageSocket {
   send(message: Uint8Array): boolean
   /** What was sent is delivered if the other side reads it soon. */
   close(reason: string): void
+  /** Reads nothing more for now; what was read already still comes. */
+  pause(): void
+  resume(): void
 }
 
 export type MessageHandlers = {
@@ -39,6 +42,10 @@ export const pieceBytesMax = 256 * 1024
 export const messageBytesMax = pieceBytesMax + headBytes
 const reasonLengthMax = 200
 const channelMax = 2 ** 32 - 1
+/** What may be on its way when a stream is closed here: a whole window of its smallest items. */
+const lateMax = 4_096
+/** Streams that were closed here, of which late messages are known. */
+const lateStreamsMax = 256
 /** `agent` opens the odd ones. */
 const firstNumbers = { agent: 1, server: 2 } as const
 
@@ -50,8 +57,10 @@ export type ChannelsOptions = {
   readonly frameBytesMax: { readonly own: number; readonly other: number }
   /** Channels that the other side has open. */
   readonly channelsMax: number
-  /** Asked for each message: throws when there are too many. */
+  /** Asked for each message that the other side sends of its own: throws when there are too many. */
   readonly admit: () => void
+  /** Told of each message, and its bytes, on streams that were opened here: how fast they come is for the reader to say. */
+  readonly onAsked: (bytes: number) => void
   /** The other side opened it. */
   readonly onChannel: (kind: ChannelKind, stream: FrameStream) => void
   /** What came cannot be true. The connection has been closed. */
@@ -65,8 +74,11 @@ export class Channels {
   readonly #socket: MessageSocket
   readonly #options: ChannelsOptions
   readonly #open = new Map<number, Channel>()
+  /** Streams that were opened here and are open. */
+  readonly #asked = new Set<number>()
+  /** Of those that were closed here: how many messages may still be on their way. */
+  readonly #late = new Map<number, number>()
   #others = 0
-  #ownStreams = 0
   #next: number
   /** The last one that the other side opened. */
   #last = 0
@@ -91,7 +103,7 @@ export class Channels {
 
   /** Streams that were opened here and are open. */
   get ownStreams(): number {
-    return this.#ownStreams
+    return this.#asked.size
   }
 
   /** Throws `unavailable` once the connection is gone. */
@@ -99,10 +111,9 @@ export class Channels {
     if (this.#closedBy !== null) throw new MusterError('unavailable', this.#closedBy)
     const number = this.#next
     this.#next += 2
-    const isStream = kind === 'stream'
-    if (isStream) this.#ownStreams += 1
-    const channel = this.#add(number, true, () => {
-      if (isStream) this.#ownStreams -= 1
+    if (kind === 'stream') this.#asked.add(number)
+    const channel = this.#add(number, true, (isByOther) => {
+      if (this.#asked.delete(number) && !isByOther) this.#closedAsked(number)
     })
     this.#socket.send(messageOf(types.open, number, Buffer.of(kinds.indexOf(kind))))
     return channel
@@ -114,14 +125,23 @@ export class Channels {
     this.#end(reason)
   }
 
-  #add(number: number, isOwn: boolean, onClosed: () => void): Channel {
+  #closedAsked(number: number): void {
+    this.#late.set(number, lateMax)
+    if (this.#late.size <= lateStreamsMax) return
+    for (const [oldest] of this.#late) {
+      this.#late.delete(oldest)
+      return
+    }
+  }
+
+  #add(number: number, isOwn: boolean, onClosed: (isByOther: boolean) => void): Channel {
     const { peer, frameBytesMax } = this.#options
     const channel = new Channel({
       peer,
       frameBytesMax: isOwn ? frameBytesMax.own : frameBytesMax.other,
       send: (type, payload) => this.#socket.send(messageOf(type, number, payload)),
-      onClosed: () => {
-        if (this.#open.delete(number)) onClosed()
+      onClosed: (isByOther) => {
+        if (this.#open.delete(number)) onClosed(isByOther)
       },
     })
     this.#open.set(number, channel)
@@ -138,13 +158,26 @@ export class Channels {
   #onMessage(message: Buffer): void {
     if (this.#closedBy !== null) return
     try {
-      this.#options.admit()
+      if (this.#isAsked(message)) this.#options.onAsked(message.length)
+      else this.#options.admit()
       this.#take(message)
     } catch (error) {
       const { onBroken } = this.#options
       onBroken(error)
       this.close(error instanceof MusterError ? error.message : 'a message cannot be read')
     }
+  }
+
+  /** Whether it is on a stream that was opened here, or was on its way when that was closed here. */
+  #isAsked(message: Buffer): boolean {
+    if (message.length < headBytes) return false
+    const number = message.readUInt32BE(1)
+    if (this.#asked.has(number)) return true
+    const left = this.#late.get(number)
+    if (left === undefined) return false
+    if (left > 1 && message.readUInt8(0) !== types.end) this.#late.set(number, left - 1)
+    else this.#late.delete(number)
+    return true
   }
 
   #take(message: Buffer): void {
@@ -170,7 +203,7 @@ export class Channels {
         channel?.received(payload, false)
         return
       case types.end:
-        channel?.gone(payload.toString('utf8', 0, reasonLengthMax))
+        channel?.gone(payload.toString('utf8', 0, reasonLengthMax), true)
         return
       default:
         throw corrupt(`a message is of the unknown type ${type}`)
@@ -198,7 +231,7 @@ type ChannelOptions = {
   readonly peer: string
   readonly frameBytesMax: number
   readonly send: (type: number, payload: Uint8Array) => boolean
-  readonly onClosed: () => void
+  readonly onClosed: (isByOther: boolean) => void
 }
 
 class Channel implements FrameStream {
@@ -244,11 +277,11 @@ class Channel implements FrameStream {
     this.close(reason)
   }
 
-  gone(reason: string): void {
+  gone(reason: string, isByOther = false): void {
     if (this.#closedBy !== null) return
     this.#closedBy = reason
     this.#pieces = []
-    this.#options.onClosed()
+    this.#options.onClosed(isByOther)
     this.#handlers?.onClose(reason)
   }
 

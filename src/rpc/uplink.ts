@@ -2,7 +2,7 @@
  * The uplink: one WebSocket that a client agent holds to a server, and calls both ways over it, as on the links between
  * servers: many at once, with deadlines and cancels, and streams with credit. Neither side asks anything by its address.
  */
-import type { Clock } from '../lib/clock.ts'
+import type { Clock, Timer } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import { fullBucket, takeToken, type TokenBucket } from '../lib/token-bucket.ts'
@@ -33,8 +33,14 @@ const callsMax = 256
 const callBytesMax = 8 * mib
 /** Of a side that asked nothing for so long, the channel is closed. */
 const idleMs = 300_000
-/** Messages that an agent may send at once, and in each second. A frame of a megabyte is four. */
+/** Messages that an agent may send of its own at once, and in each second. A frame of a megabyte is four. */
 const messageRate = { perSecond: 128, burst: 1_024 }
+/**
+ * What comes on streams that the server asked for, in units: a message is one, and one more for each 32 KiB. How much may wait here
+ * is bounded by the credit of each; this bounds the work that tiny messages make. An agent that is faster is read later.
+ */
+const askedRate = { perSecond: 4_096, burst: 4_096 }
+const askedUnitBytes = 32 * kib
 
 /** What all uplinks of a process share. */
 export class UplinkHost {
@@ -78,6 +84,7 @@ export class Uplink {
   readonly #options: UplinkOptions
   readonly #channels: Channels
   readonly #budget: Budget | null
+  readonly #pace: Pace | null
   #link: LinkClient | null = null
   #served: LinkServerStream | null = null
   #streams = 0
@@ -89,15 +96,18 @@ export class Uplink {
     this.#options = options
     this.#decode = side === 'server' ? decodePlainValue : decodeValue
     this.#budget = side === 'server' ? new Budget(host.clock) : null
+    this.#pace = side === 'server' ? new Pace(host.clock, socket) : null
     this.#channels = new Channels(socket, {
       side,
       peer,
       frameBytesMax: limits[side].frameBytesMax,
       channelsMax: limits[side].streamsMax + 1,
       admit: () => this.#budget?.spend(),
+      onAsked: (bytes) => this.#pace?.took(bytes),
       onChannel: (kind, stream) => this.#serve(kind, stream),
       onBroken: (error) => host.refusals.addFrame(peer, error),
       onClose: (reason) => {
+        this.#pace?.end()
         this.#link?.close(reason)
         options.onClose(reason)
       },
@@ -184,6 +194,56 @@ class Budget {
   spend(): void {
     if (takeToken(this.#bucket, messageRate, this.#clock.monotonicMs()) === 0) return
     throw new MusterError('rate_limited', `over ${messageRate.perSecond} messages a second`)
+  }
+}
+
+/** How fast an agent is read: where it is ahead, its connection is not read until it is not. */
+class Pace {
+  readonly #clock: Clock
+  readonly #socket: MessageSocket
+  readonly #bucket: TokenBucket
+  #pause: Timer | null = null
+  /** What came although it is paused, and is still to be paid. */
+  #owed = 0
+  #isOver = false
+
+  constructor(clock: Clock, socket: MessageSocket) {
+    this.#clock = clock
+    this.#socket = socket
+    this.#bucket = fullBucket(askedRate, clock.monotonicMs())
+  }
+
+  took(bytes: number): void {
+    if (this.#isOver) return
+    const units = 1 + Math.floor(bytes / askedUnitBytes)
+    if (this.#pause !== null) {
+      this.#owed += units
+      return
+    }
+    if (takeToken(this.#bucket, askedRate, this.#clock.monotonicMs(), units) === 0) return
+    this.#owed += units
+    this.#socket.pause()
+    this.#wait()
+  }
+
+  /** The goodbye is to be read. */
+  end(): void {
+    this.#isOver = true
+    if (this.#pause === null) return
+    this.#pause.cancel()
+    this.#pause = null
+    this.#socket.resume()
+  }
+
+  #wait(): void {
+    const ms = Math.max(1, (this.#owed * 1_000) / askedRate.perSecond)
+    this.#pause = this.#clock.setTimer(ms, () => {
+      this.#owed = 0
+      this.#pause = null
+      // The pause was the pay for what was owed; nothing is saved up in it.
+      this.#bucket.atMs = this.#clock.monotonicMs()
+      this.#socket.resume()
+    })
   }
 }
 

@@ -5,6 +5,7 @@
 import t from 'tap'
 import { clientPackageWorks } from '../compatibility/consul-client-works.ts'
 import { warmCluster } from '../support/warm-cluster.ts'
+import { readsMuch } from './warm/much-output.ts'
 import { handlesTasks } from './warm/task-operations.ts'
 import { makesTemplates } from './warm/templates.ts'
 
@@ -14,6 +15,10 @@ const warm = warmCluster(t)
 
 void t.test('tasks are looked at and handled through every agent', async (t) => {
   await handlesTasks(t, await warm())
+})
+
+void t.test('much output of a node is read whole, and cuts nothing', async (t) => {
+  await readsMuch(t, await warm())
 })
 
 void t.test('a task has what its templates and artifacts say, and learns of changes', async (t) => {

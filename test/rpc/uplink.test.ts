@@ -22,6 +22,9 @@ class End implements MessageSocket {
   other: End | null = null
   handlers: MessageHandlers | null = null
   closedBy: string | null = null
+  pauses = 0
+  /** What came while it is paused. */
+  #kept: Buffer[] | null = null
 
   start(handlers: MessageHandlers): void {
     this.handlers = handlers
@@ -29,8 +32,24 @@ class End implements MessageSocket {
 
   send(message: Uint8Array): boolean {
     const copy = Buffer.from(message)
-    setImmediate(() => this.other?.handlers?.onMessage(copy))
+    setImmediate(() => this.other?.deliver(copy))
     return true
+  }
+
+  deliver(message: Buffer): void {
+    if (this.#kept === null) this.handlers?.onMessage(message)
+    else this.#kept.push(message)
+  }
+
+  pause(): void {
+    this.pauses += 1
+    this.#kept ??= []
+  }
+
+  resume(): void {
+    const kept = this.#kept ?? []
+    this.#kept = null
+    for (const message of kept) this.deliver(message)
   }
 
   close(reason: string): void {
@@ -206,6 +225,61 @@ function answering(t: Test, answer: (id: number) => Partial<CallFrame>) {
   } as MessageHandlers
   return { server, host }
 }
+
+t.test(
+  'what comes on a stream that was asked for is not counted, but read at a pace',
+  async (t) => {
+    const onStream: StreamHandler = async ({ args }) =>
+      (async function* lines() {
+        for await (const n of countTo(Number(args))) yield `line ${n}`
+      })()
+    const { agent, server, ends } = pair(t, {
+      agent: { onStream, onCall: async () => 'here' },
+      server: { onCall: async () => 'lives' },
+    })
+    const other = await server.stream(requestOf('log', 2), never)
+    const startMs = Date.now()
+    let count = 0
+    for await (const _ of await server.stream(requestOf('log', 12_000), never)) {
+      count += 1
+      if (count === 6_000) t.equal(await agent.call(requestOf('heartbeat', {})), 'lives')
+    }
+    t.equal(count, 12_000)
+    t.ok(Date.now() - startMs > 1_000, 'tiny messages are read at a pace')
+    t.ok(ends.server.pauses > 0)
+    t.equal(await server.call(requestOf('up', {})), 'here', 'the uplink stands')
+    t.match(await other.next(), { value: 'line 1' }, 'and so does the other stream')
+  },
+)
+
+t.test('a flood on a stream is late for so long, and then counts', async (t) => {
+  const { server, ends } = pair(t)
+  const opened = server.stream(requestOf('log', {}), never)
+  const message = (type: number, body: Uint8Array = Buffer.alloc(0)) =>
+    Buffer.concat([Buffer.of(type, 0, 0, 0, 2), body])
+  ends.agent.handlers = null
+  ends.agent.send(message(2, encodeStreamFrame({ accepted: true })))
+  const stream = await opened
+  for (let n = 0; n < 10_000; n += 1) ends.server.handlers?.onMessage(message(2))
+  t.equal(server.open, true, 'empty frames on an open stream')
+  await stream.return?.()
+  for (let n = 0; n < 5_000; n += 1) ends.server.handlers?.onMessage(message(2))
+  t.equal(server.open, true, 'what may have been on its way')
+  for (let n = 0; n < 200; n += 1) ends.server.handlers?.onMessage(message(2))
+  t.equal(server.open, false)
+  t.match(ends.server.closedBy, /over 128 messages a second/)
+})
+
+t.test('after its end a stream of the agent counts at once', async (t) => {
+  const { server, ends } = pair(t)
+  const opened = server.stream(requestOf('log', {}), never)
+  opened.catch(() => {})
+  for (let n = 0; n < 1_100; n += 1) {
+    ends.server.handlers?.onMessage(Buffer.of(4, 0, 0, 0, 2))
+  }
+  await t.rejects(opened, { code: 'unavailable' })
+  t.equal(server.open, false)
+})
 
 t.test('answers of an agent are plain data, or none', async (t) => {
   // An integer of 200,000 bytes, which takes its square to be read.

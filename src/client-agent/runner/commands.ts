@@ -5,6 +5,7 @@ import { delay, onAbort } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { RunningCommand } from '../drivers/exec-process.ts'
+import { joinedOutput } from './joined-output.ts'
 
 /** At a time. */
 export const commandsMax = 32
@@ -38,7 +39,8 @@ export class Commands {
       const session = randomUUID()
       this.#open.set(session, { allocation, running })
       const stopListening = onAbort(signal, () => void running.output.return?.())
-      return outputsOf(session, running, () => {
+      const output = joinedOutput(running.output, this.#clock)
+      return outputsOf(session, output, () => {
         this.#open.delete(session)
         stopListening()
       })
@@ -66,7 +68,7 @@ export class Commands {
 /** No generator: one that is never begun would leave the command running. */
 function outputsOf(
   session: string,
-  { output }: RunningCommand,
+  output: RunningCommand['output'],
   onEnd: () => void,
 ): AsyncIterableIterator<CommandOutput> {
   let isNamed = false
