@@ -6,7 +6,9 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
 import { addressOf, clientOf } from '../lib/client-address.ts'
+import type { Clock } from '../lib/clock.ts'
 import { refuseExpectations } from './expectations.ts'
+import { endWhatWaits, type Answering } from './half-closed.ts'
 import { ListMethod } from './list-method.ts'
 
 export type ConnectionLimits = {
@@ -17,7 +19,7 @@ export type ConnectionLimits = {
 }
 
 /** A request's place in the line of its connection. */
-export type Place = {
+export type Place = Answering & {
   readonly connection: Connection | null
   /** Set while it waits for those before it. */
   call: (() => void) | null
@@ -32,6 +34,8 @@ type Connection = {
   readonly client: string
   /** No request is served any more: there are too many connections of this client, or bytes of this one were lost. */
   surplus: boolean
+  /** Its client says nothing more, and may read still; null while it does. */
+  ended: Socket | null
   /** The last answer while it is not out. */
   last: ServerResponse | null
 }
@@ -40,12 +44,14 @@ export class Connections {
   /** Of requests that came by any of them. */
   readonly lists = new ListMethod()
   #limits: ConnectionLimits
+  readonly #clock: Clock
   readonly #countByClient = new Map<string, number>()
   #refusedCount = 0
   readonly #connections = new WeakMap<object, Connection>()
 
-  constructor(limits: ConnectionLimits) {
+  constructor(limits: ConnectionLimits, clock: Clock) {
     this.#limits = limits
+    this.#clock = clock
   }
 
   /** Connections that were closed because their client had too many. */
@@ -63,8 +69,7 @@ export class Connections {
     server.on('connection', (socket: Socket) => this.#accept(socket, plain))
     server.on('secureConnection', (socket: Socket) => {
       const client = clientOf(addressOf(socket.remoteAddress))
-      this.#connections.set(socket, connectionOf(client))
-      this.lists.watch(socket, () => this.#lost(socket))
+      this.#watch(socket, connectionOf(client))
     })
     // Node answers these without a word to anybody else.
     server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
@@ -99,9 +104,9 @@ export class Connections {
   }
 
   /** Null: this connection has too much under way, or is over. Otherwise `leave` follows. */
-  enter(socket: object): Place | null {
+  enter(socket: object, exchange: Answering['exchange']): Place | null {
     const connection = this.#connections.get(socket) ?? null
-    const place: Place = { connection, call: null }
+    const place: Place = { connection, exchange, streams: false, isOver: false, call: null }
     if (connection === null) return place
     if (connection.surplus) return null
     if (connection.first === null) {
@@ -127,10 +132,12 @@ export class Connections {
 
   leave(place: Place): void {
     const { connection } = place
+    place.isOver = true
     if (connection === null) return
     if (connection.first === place) {
       connection.first = connection.behind?.shift() ?? null
       connection.first?.call?.()
+      this.#serves(connection)
     } else {
       connection.behind?.splice(connection.behind.indexOf(place), 1)
     }
@@ -144,14 +151,26 @@ export class Connections {
       return
     }
     this.#countByClient.set(client, count)
-    this.#connections.set(socket, connectionOf(client))
-    if (plain) this.lists.watch(socket, () => this.#lost(socket))
+    if (plain) this.#watch(socket, connectionOf(client))
     // Not `once`, whose wrapper each of many thousand connections would keep: it comes once.
     socket.on('close', () => {
       const left = (this.#countByClient.get(client) ?? 1) - 1
       if (left === 0) this.#countByClient.delete(client)
       else this.#countByClient.set(client, left)
     })
+  }
+
+  #watch(socket: Socket, connection: Connection): void {
+    this.#connections.set(socket, connection)
+    this.lists.watch(socket, () => this.#lost(socket))
+    socket.on('end', () => {
+      connection.ended = socket
+      this.#serves(connection)
+    })
+  }
+
+  #serves({ first, ended }: Connection): void {
+    if (first !== null && ended !== null) endWhatWaits(ended, first, this.#clock)
   }
 
   /** The requests that came before are answered, and those that seem to come after are not. */
@@ -206,7 +225,7 @@ export class Connections {
 const brokenBody = 'the body of the request is not framed as HTTP/1.1 wants it'
 
 function connectionOf(client: string): Connection {
-  return { first: null, behind: null, client, surplus: false, last: null }
+  return { first: null, behind: null, client, surplus: false, ended: null, last: null }
 }
 
 function end(socket: Duplex, status: string, text: string, headers = ''): void {

@@ -63,6 +63,8 @@ export function makeListener(
     request.awaitsContinue(() => response.writeContinue())
     onRequest(request, response)
   })
+  // A client that has said everything still gets its answers. `Connections` ends what waits for such a client.
+  Object.assign(server, { httpAllowHalfOpen: true })
   server.maxConnections = connectionsMax
   return server
 }

@@ -112,7 +112,7 @@ export class HttpServer {
     this.#outgoing = options.outgoing ?? new Outgoing(limits)
     this.#table = new RouteTable(options.routes)
     this.#unknown = options.elsewhere?.route ?? unknownRoute(this.#table)
-    this.#connections = new Connections(limits)
+    this.#connections = new Connections(limits, options.clock)
     this.#lists = new ListRequests(this.#table, this.#connections.lists)
     this.#clientLimits = new ClientLimits(options.clientLimits ?? noClientLimits)
     this.#audit = options.audit ?? noAudit
@@ -294,7 +294,7 @@ export class HttpServer {
     const startMs = this.#options.clock.monotonicMs()
     let streamed = false
     let upgraded: number | null = null
-    const place = this.#connections.enter(raw.socket)
+    const place = this.#connections.enter(raw.socket, exchange)
     const { log } = this.#options
     const told = this.#audit.enabled || log.listens('debug')
     let identity = told ? identityOf(exchange, this.#audit) : null
@@ -332,7 +332,10 @@ export class HttpServer {
       const answer = await route.handle(exchange)
       this.#closeIfLast(exchange)
       streamed = answer.stream !== undefined || answer.converse !== undefined
-      if (streamed) exchange.release()
+      if (streamed) {
+        exchange.release()
+        if (place !== null) place.streams = true
+      }
       if (route.websocket === true && this.#websockets.takes(raw, answer)) {
         upgraded = await this.#websockets.answer(exchange, answer, () => exchange.abort())
       } else {

@@ -96,7 +96,7 @@ t.test('what waited for a client that went away is not done', async (t) => {
   const socket = connect(port, '127.0.0.1')
   socket.write(put('/v1/slow', 'one') + put('/v1/slow', 'two'))
   await eventuallyTrue('both came', () => http.underWayCount === 2)
-  socket.destroy()
+  socket.resetAndDestroy()
   const other = connect(port, '127.0.0.1')
   other.write(last)
   await everything(other)
