@@ -80,6 +80,22 @@ void t.test('a snapshot is saved, inspected without an agent, and restored', asy
   t.match(await muster(['operator', 'snapshot', 'restore', '-'], { input }), { code: 0 })
 })
 
+void t.test('a snapshot goes to the standard output, and nothing else does', async (t) => {
+  const { muster } = await serverForCli(t)
+  await muster('var put a x=1')
+  const save = 'operator snapshot save -'
+  const { code, out, err } = await muster(save)
+  t.equal(code, 0)
+  t.ok(out.length > 100)
+  t.notMatch(out, 'written to')
+  t.match(
+    err,
+    /^Snapshot written to the standard output: \S+ \S+, \d+ rows at index \d+, verified\n$/,
+  )
+  await t.rejects(stat('-'), { code: 'ENOENT' })
+  t.match(await muster(save, { outLengthMax: 10 }), { code: 1, err: /no whole snapshot/ })
+})
+
 void t.test('a damaged or strange file is refused, and never sent', async (t) => {
   const { muster } = await serverForCli(t)
   const dir = t.testdir()
