@@ -17,15 +17,14 @@ export const aliasPrefixes = {
 
 const ownPrefix: HeaderPrefix = 'X-Service-'
 
-/** A list leaves out what the token may not see. */
-export const filteredHeader = `${ownPrefix}Results-Filtered-By-ACLs`
-
 const tokenHeaders = headerPrefixes.map((prefix) => `${prefix.toLowerCase()}token`)
 
 /** The same header under each emitted prefix. */
 export type ReplyHeaderNames = {
   readonly index: readonly string[]
   readonly nextToken: readonly string[]
+  /** A list leaves out what the caller may not see. Clients of other products are told with a token alone, as those products do. */
+  readonly filtered: { readonly withToken: readonly string[]; readonly without: readonly string[] }
   /** How near the answer is to its leader. */
   readonly contactLines: (contact: Contact) => string
   readonly all: readonly string[]
@@ -50,11 +49,13 @@ function namesUnder(aliases: readonly HeaderPrefix[]): ReplyHeaderNames {
   const under = (name: string) => prefixes.map((prefix) => `${prefix}${name}`)
   const [index, nextToken] = [under('Index'), under('NextToken')]
   const [knownLeader, lastContact] = [under('KnownLeader'), under('LastContact')]
+  const filtered = under('Results-Filtered-By-ACLs')
   return {
     index,
     nextToken,
+    filtered: { withToken: filtered, without: filtered.slice(0, 1) },
     contactLines: contactLines(knownLeader, lastContact),
-    all: [...index, ...knownLeader, ...lastContact, ...nextToken],
+    all: [...index, ...knownLeader, ...lastContact, ...nextToken, ...filtered],
   }
 }
 

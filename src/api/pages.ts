@@ -1,6 +1,5 @@
 /** What every list takes in the query string, and how it is answered. */
 import type { Listed } from '../rpc/list.ts'
-import { filteredHeader } from './headers.ts'
 import type { ApiReply } from './route.ts'
 import type { Search } from './search.ts'
 
@@ -27,7 +26,7 @@ export function listReply<Row>(listed: Listed<Row>, show: (row: Row) => unknown 
 
 /** Beside the body of a list. */
 export function listHeaders({ filtered, nextToken }: Omit<Listed<never>, 'rows'>) {
-  return { nextToken, ...(filtered && { headers: { [filteredHeader]: 'true' } }) }
+  return { nextToken, filtered }
 }
 
 function same<Row>(row: Row): Row {

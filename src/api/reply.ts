@@ -145,6 +145,10 @@ function headOf(rules: ReplyRules, exchange: Exchange, reply: ApiReply, type: st
   if (index !== null) head.setAll(names.index, index)
   if (contact !== null) head.addMade(names.contactLines(contact))
   if (reply.nextToken) head.setAll(names.nextToken, reply.nextToken)
+  if (reply.filtered === true) {
+    const { withToken, without } = names.filtered
+    head.setAll(exchange.token === null ? without : withToken, 'true')
+  }
   const { headers = {} } = reply
   for (const name in headers) head.set(name, headers[name] ?? '')
   if (reply.lines !== undefined) head.add(reply.lines)

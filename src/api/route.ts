@@ -219,6 +219,8 @@ export type ApiReply = {
   /** For `X-Service-Index`; a read has it from `query` already, which this overrides. */
   readonly index?: number
   readonly nextToken?: string | null
+  /** What the caller may not see was left out. Default: nothing was. */
+  readonly filtered?: boolean
   readonly headers?: Readonly<Record<string, string>>
   /** The same as names and values in turn, beside those. */
   readonly lines?: readonly string[]

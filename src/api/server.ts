@@ -21,7 +21,7 @@ import { ClientLimits, type ClientLimitSettings, noClientLimits } from './client
 import { Connections } from './connections.ts'
 import { dialectOf, speak } from './dialect.ts'
 import { isServerFailure } from './errors.ts'
-import { filteredHeader, type HeaderPrefix, replyNames } from './headers.ts'
+import { type HeaderPrefix, replyNames } from './headers.ts'
 import { defaultHttpLimits, type HttpLimits } from './http-limits.ts'
 import { waitsForContinue } from './incoming.ts'
 import { listAlias } from './list-method.ts'
@@ -125,7 +125,7 @@ export class HttpServer {
     this.#websockets = new WebSockets(options.clock, limits.stallMs)
     const names = replyNames(options.aliases ?? ['X-Consul-', 'X-Nomad-', 'X-Vault-'])
     this.#browsers = new Browsers(options.browsers ?? noBrowserSettings, {
-      exposed: [requestIdHeader, filteredHeader, 'Retry-After', ...names.others.all],
+      exposed: [requestIdHeader, 'Retry-After', ...names.others.all],
       publicPaths: [
         ...options.routes.filter((route) => route.public === true).map(({ path }) => path),
         ...(options.elsewhere?.publicPaths ?? []),

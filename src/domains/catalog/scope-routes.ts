@@ -1,5 +1,4 @@
 /** What all routes of the catalog take in the query: datacenter, namespace, meta of nodes; and how they answer lists. */
-import { filteredHeader } from '../../api/headers.ts'
 import type { ApiReply, ApiRequest, DescribedRoute, Route } from '../../api/route.ts'
 import {
   inNamespace,
@@ -89,8 +88,5 @@ export function listed({
   readonly value: unknown
   readonly filtered: boolean
 }): ApiReply {
-  return {
-    json: value,
-    ...(filtered ? { headers: { [filteredHeader]: 'true' } } : {}),
-  }
+  return { json: value, filtered }
 }

@@ -248,6 +248,11 @@ void t.test('callers see and change what they may', async (t) => {
   t.match(answer.json(), [{ Node: 'web' }])
   t.equal((answer.json() as unknown[]).length, 1)
   t.equal(answer.headers['x-service-results-filtered-by-acls'], 'true')
+  t.equal(answer.headers['x-consul-results-filtered-by-acls'], undefined, 'no token was sent')
+  const withToken = await server.ask('GET', '/v1/catalog/nodes?token=some')
+  for (const prefix of ['service', 'consul', 'nomad']) {
+    t.equal(withToken.headers[`x-${prefix}-results-filtered-by-acls`], 'true', prefix)
+  }
   const own = await server.ask('GET', '/v1/health/node/web')
   t.equal(own.headers['x-service-results-filtered-by-acls'], undefined)
   t.equal((own.json() as unknown[]).length, 2)
