@@ -49,7 +49,8 @@ function indexOf(search: Search): number {
   return Number(value > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : value)
 }
 
-function waitOf(search: Search, waitMsMax: number): number {
+/** How long a request that waits does so at most; 400 for a bad `wait`. */
+export function waitOf(search: Search, waitMsMax: number): number {
   const text = search.text('wait')
   if (text === null || text === '') return Math.min(waitMsDefault, waitMsMax)
   const value = parseDurationMs(text)

@@ -23,6 +23,7 @@ const tokenHeaders = headerPrefixes.map((prefix) => `${prefix.toLowerCase()}toke
 export type ReplyHeaderNames = {
   readonly index: readonly string[]
   readonly nextToken: readonly string[]
+  readonly contentHash: readonly string[]
   /** A list leaves out what the caller may not see. Clients of other products are told with a token alone, as those products do. */
   readonly filtered: { readonly withToken: readonly string[]; readonly without: readonly string[] }
   /** How near the answer is to its leader. */
@@ -49,13 +50,15 @@ function namesUnder(aliases: readonly HeaderPrefix[]): ReplyHeaderNames {
   const under = (name: string) => prefixes.map((prefix) => `${prefix}${name}`)
   const [index, nextToken] = [under('Index'), under('NextToken')]
   const [knownLeader, lastContact] = [under('KnownLeader'), under('LastContact')]
+  const contentHash = under('ContentHash')
   const filtered = under('Results-Filtered-By-ACLs')
   return {
     index,
     nextToken,
+    contentHash,
     filtered: { withToken: filtered, without: filtered.slice(0, 1) },
     contactLines: contactLines(knownLeader, lastContact),
-    all: [...index, ...knownLeader, ...lastContact, ...nextToken, ...filtered],
+    all: [...index, ...knownLeader, ...lastContact, ...nextToken, ...contentHash, ...filtered],
   }
 }
 

@@ -145,6 +145,7 @@ function headOf(rules: ReplyRules, exchange: Exchange, reply: ApiReply, type: st
   if (index !== null) head.setAll(names.index, index)
   if (contact !== null) head.addMade(names.contactLines(contact))
   if (reply.nextToken) head.setAll(names.nextToken, reply.nextToken)
+  if (reply.contentHash !== undefined) head.setAll(names.contentHash, reply.contentHash)
   if (reply.filtered === true) {
     const { withToken, without } = names.filtered
     head.setAll(exchange.token === null ? without : withToken, 'true')

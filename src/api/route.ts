@@ -219,6 +219,8 @@ export type ApiReply = {
   /** For `X-Service-Index`; a read has it from `query` already, which this overrides. */
   readonly index?: number
   readonly nextToken?: string | null
+  /** For `X-Service-ContentHash`: of a read that waits by the hash of its answer, where there is no index. */
+  readonly contentHash?: string
   /** What the caller may not see was left out. Default: nothing was. */
   readonly filtered?: boolean
   readonly headers?: Readonly<Record<string, string>>

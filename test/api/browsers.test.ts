@@ -305,9 +305,14 @@ t.test('a listed origin may use the API and read its answers, errors among them'
   t.equal(put.status, 200)
   const exposed = put.headers['access-control-expose-headers']?.split(', ') ?? []
   const needed = ['Service', 'Consul', 'Nomad', 'Vault'].flatMap((name) =>
-    ['Index', 'KnownLeader', 'LastContact', 'NextToken', 'Results-Filtered-By-ACLs'].map(
-      (header) => `X-${name}-${header}`,
-    ),
+    [
+      'Index',
+      'KnownLeader',
+      'LastContact',
+      'NextToken',
+      'ContentHash',
+      'Results-Filtered-By-ACLs',
+    ].map((header) => `X-${name}-${header}`),
   )
   t.same(exposed.toSorted(), [...needed, 'X-Request-Id', 'Retry-After'].toSorted())
   for (const path of ['/v1/row/none', '/nowhere', '/v1/rows', '/v1/follow']) {

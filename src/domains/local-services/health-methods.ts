@@ -2,10 +2,11 @@
 import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLocalMethod } from '../../rpc/method.ts'
+import { placeTaker } from '../../rpc/places.ts'
 import type { Services } from '../../rpc/services.ts'
 import type { AgentService } from './definition.ts'
 import type { AgentCheck, LocalServices } from './local-services.ts'
-import { rowOfCheck, shownOfAgent } from './shown.ts'
+import { hashedOfAgent, rowOfCheck, shownOfAgent } from './shown.ts'
 import { readsService } from '../catalog/listing.ts'
 import { localServices } from './services.ts'
 import { shownCheck } from '../catalog/shown.ts'
@@ -33,9 +34,30 @@ const service = defineLocalMethod({
   run: (context, { id }) => {
     const agent = context.service(localServices)
     const found = agent.service(id)
-    if (found !== null) return Promise.resolve(shownOfAgent(agent, found))
+    if (found !== null) return Promise.resolve(hashedOfAgent(agent, found))
     const text = `unknown service ID: ${JSON.stringify(id.slice(0, 256))}`
     return Promise.reject(new MusterError('not_found', text))
+  },
+})
+
+/** Resolves once the service is not shown as `hash` says, or is gone, or the wait is over. */
+const awaitService = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.service.await',
+  args: Type.Object({ id: Type.String(), hash: Type.String(), waitMs: Type.Number() }),
+  requires: readsId,
+  missing: "'service:read' on the name of the service",
+  run: (context, { id, hash, waitMs }): Promise<void> => {
+    const agent = context.service(localServices)
+    return agent.waits.wait({
+      isChanged: () => {
+        const found = agent.service(id)
+        return found === null || hashedOfAgent(agent, found).ContentHash !== hash
+      },
+      waitMs,
+      taker: placeTaker(context.caller, context),
+      signal: context.signal,
+    })
   },
 })
 
@@ -75,7 +97,7 @@ function healthOf(agent: LocalServices, of: AgentService): ServiceHealth {
   }
 }
 
-export const localHealthMethods = { service, healthById, healthByName }
+export const localHealthMethods = { service, awaitService, healthById, healthByName }
 
 function wordOf({ definition, state }: AgentCheck): HealthWord {
   return definition.probe.type === 'maintenance' ? 'maintenance' : state.status

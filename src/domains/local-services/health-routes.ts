@@ -1,5 +1,6 @@
 /** `/v1/agent/service/:id`, `/v1/agent/health/service/…` and maintenance, as Consul's clients request them. */
 import { Type, type TSchema } from 'typebox'
+import { waitOf } from '../../api/blocking.ts'
 import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
 import {
   done,
@@ -15,7 +16,7 @@ import { MusterError } from '../../lib/errors.ts'
 import { named, scopedRoutes } from '../catalog/scope-routes.ts'
 import { worst, localHealthMethods, type HealthWord, type ServiceHealth } from './health-methods.ts'
 import { localServiceMethods } from './methods.ts'
-import { AgentService, ServiceHealth as ServiceHealthShape } from './shapes.ts'
+import { HashedAgentService, ServiceHealth as ServiceHealthShape } from './shapes.ts'
 
 /** What load balancers go by. */
 const statuses: Readonly<Record<HealthWord, number>> = {
@@ -27,12 +28,18 @@ const statuses: Readonly<Record<HealthWord, number>> = {
 const trueWords: readonly string[] = ['1', 't', 'T', 'true', 'TRUE', 'True']
 const falseWords: readonly string[] = ['0', 'f', 'F', 'false', 'FALSE', 'False']
 
+const waitMsMax = 600_000
+
 const route = scopedRoutes()
 const withId = { id: text('ID of the service') }
 const maintenance = {
   enable: flag('Into it, or out of it'),
   ...optionally({ reason: text('For people') }),
 }
+const byHash = optionally({
+  hash: text('`ContentHash` of an answer before: waits until the service is shown otherwise'),
+  wait: text('How long it waits; 5m unless said, 10m at most'),
+})
 const asText = optionally({
   format: text('`text`: the status alone, as `Accept: text/plain` asks'),
 })
@@ -57,15 +64,23 @@ export const localHealthRoutes: readonly DescribedRoute[] = [
       summary: 'Read a service of this agent',
       permission: 'service:read',
       params: withId,
-      reply: ok(AgentService),
+      query: byHash,
+      reply: ok(HashedAgentService),
       errors: ['not_found'],
       example: { url: '/v1/agent/service/cache' },
     },
-    async (request) => ({
-      json: await request.call(localHealthMethods.service, {
-        id: named(request, 'id', 'service ID'),
-      }),
-    }),
+    async (request) => {
+      const id = named(request, 'id', 'service ID')
+      const hash = request.search.text('hash') ?? ''
+      const waitMs = waitOf(request.search, waitMsMax)
+      if (hash !== '') {
+        request.beginWaiting()
+        await request.call(localHealthMethods.awaitService, { id, hash, waitMs })
+      }
+      // What the caller may see is looked at anew.
+      const json = await request.call(localHealthMethods.service, { id })
+      return { json, contentHash: json.ContentHash }
+    },
   ),
   route(
     'GET',

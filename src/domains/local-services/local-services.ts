@@ -29,6 +29,7 @@ import {
 import { Gate } from '../../lib/gate.ts'
 import { maintenanceCheck } from './maintenance.ts'
 import { RunningCheck, type CheckState } from './running-check.ts'
+import { ServiceWaits } from './service-waits.ts'
 import { ServiceStore } from './store.ts'
 import { CatalogSync, type CatalogLink } from './sync.ts'
 import type { TaskChecks } from './task-checks.ts'
@@ -62,6 +63,7 @@ export type AgentCheck = { readonly definition: CheckDefinition; readonly state:
 
 export class LocalServices {
   readonly node: NodeSpec
+  readonly waits: ServiceWaits
   readonly #options: LocalServicesOptions
   readonly #store: ServiceStore
   readonly #sync: CatalogSync
@@ -77,6 +79,7 @@ export class LocalServices {
   constructor(options: LocalServicesOptions) {
     const { node, link, clock, log } = options
     this.node = node
+    this.waits = new ServiceWaits(clock)
     this.#options = options
     this.#store = new ServiceStore(options.dataFolder)
     this.#sync = new CatalogSync({ node, local: () => this.#local(), link, clock, log })
@@ -149,6 +152,7 @@ export class LocalServices {
   async stop(): Promise<void> {
     const wasStarted = this.#started
     this.#started = false
+    this.waits.stop()
     await this.#sync.stop()
     await Promise.all([...this.#checks.values()].map((check) => check.stop()))
     this.#saving?.cancel()
@@ -323,6 +327,7 @@ export class LocalServices {
   }
 
   async #registered(): Promise<void> {
+    this.waits.wake()
     this.#sync.changed()
     await this.#save()
     await this.#sync.settled(settleMs)

@@ -9,6 +9,14 @@ export const AgentService = Type.Object(
   { title: 'AgentService' },
 )
 
+export const HashedAgentService = Type.Object(
+  {
+    ...AgentService.properties,
+    ContentHash: text('Of what is shown: for `hash`, to wait for a change'),
+  },
+  { title: 'HashedAgentService' },
+)
+
 export const AgentServices = mapOf(AgentService, 'By ID')
 export const AgentChecks = mapOf(Check, 'By CheckID')
 

@@ -2,6 +2,10 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { localServices } from '../../../src/domains/local-services/services.ts'
+import { ServiceWaits, serviceWaitsMax } from '../../../src/domains/local-services/service-waits.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { eventuallyTrue } from '../../support/eventually.ts'
 import type { Authorizer } from '../../../src/rpc/authorizer.ts'
 import { serverOfOne, type ServerOfOne } from '../server-of-one.ts'
 
@@ -198,4 +202,66 @@ void t.test('who may not see a service learns nothing of it', async (t) => {
   t.same(await statuses(), [200, 403, 200, 403, 429, 403])
   allowed = 'none'
   t.same(await statuses(), [403, 404, 403, 404, 403, 404])
+})
+
+void t.test('a service is waited for by the hash of its content', async (t) => {
+  const server = await serverOfOne(t, { begin: false })
+  await registerWeb(server)
+  const url = '/v1/agent/service/web-1'
+  const shown = await server.ask('GET', url)
+  const { ContentHash: hash } = shown.json() as { ContentHash: string }
+  t.match(hash, /^[0-9a-f]{16}$/)
+  t.equal(shown.headers['x-consul-contenthash'], hash)
+  t.equal(shown.headers['x-service-contenthash'], hash)
+  t.equal((await server.ask('GET', `${url}?hash=`)).status, 200, 'an empty one waits for nothing')
+  t.equal((await server.ask('GET', `${url}?hash=other`)).status, 200, 'nor another one')
+  t.equal((await server.ask('GET', `${url}?wait=no`)).status, 400)
+  t.match((await server.ask('GET', `${url}?hash=${hash}&wait=20ms`)).json(), { ContentHash: hash })
+
+  const { waits } = server.services.get(localServices)
+  const waiting = async (count: number) =>
+    eventuallyTrue(`${count} wait`, () => Promise.resolve(waits.waiting === count))
+  const asked = server.ask('GET', `${url}?hash=${hash}`)
+  await waiting(1)
+  await put(server, 'service/register', { Name: 'web', ID: 'web-2', Port: 81 })
+  t.equal(waits.waiting, 1, 'another service changed')
+  await put(server, 'service/register', { Name: 'web', ID: 'web-1', Port: 81 })
+  const changed = (await asked).json() as { Port: number; ContentHash: string }
+  t.equal(changed.Port, 81)
+  t.not(changed.ContentHash, hash)
+
+  const last = server.ask('GET', `${url}?hash=${changed.ContentHash}`)
+  await waiting(1)
+  await put(server, 'service/deregister/web-1')
+  t.equal((await last).status, 404)
+
+  const hash2 = ((await server.ask('GET', '/v1/agent/service/web-2')).json() as typeof changed)
+    .ContentHash
+  const stop = new AbortController()
+  const gone = fetch(`http://${await server.address()}/v1/agent/service/web-2?hash=${hash2}`, {
+    signal: stop.signal,
+  })
+  await waiting(1)
+  stop.abort()
+  await t.rejects(gone)
+  await waiting(0)
+})
+
+void t.test('places to wait for a service are bounded, and a stop ends all waits', async (t) => {
+  const waits = new ServiceWaits(systemClock)
+  const wait = (accessor: string, address = accessor) =>
+    waits.wait({
+      isChanged: () => false,
+      waitMs: 600_000,
+      taker: { accessor, address, operator: false },
+      signal: new AbortController().signal,
+    })
+  const all = Array.from({ length: serviceWaitsMax / 2 }, () => wait('a'))
+  await t.rejects(wait('a'), { code: 'rate_limited' })
+  all.push(wait('b'))
+  t.equal(waits.waiting, all.length)
+  waits.stop()
+  await Promise.all(all)
+  t.equal(waits.waiting, 0)
+  await wait('a')
 })
