@@ -44,7 +44,7 @@ export function checkWithin(
 export function initialCheckOf(fields: Fields, { id, name, serviceId }: Named): InitialCheck {
   const status = fields.text('Status') ?? ''
   const critical = thresholdOf(fields, 'FailuresBeforeCritical') ?? 0
-  const deregisterAfterMs = timeOf(fields, 'DeregisterCriticalServiceAfter', 1, timeMsMax)
+  const deregisterAfterMs = timeOf(fields, 'DeregisterCriticalServiceAfter', 0, timeMsMax)
   return {
     definition: {
       id,
@@ -55,7 +55,7 @@ export function initialCheckOf(fields: Fields, { id, name, serviceId }: Named): 
       successBeforePassing: thresholdOf(fields, 'SuccessBeforePassing') ?? 0,
       failuresBeforeWarning: thresholdOf(fields, 'FailuresBeforeWarning') ?? critical,
       failuresBeforeCritical: critical,
-      deregisterAfterMs: deregisterAfterMs ?? null,
+      deregisterAfterMs: deregisterAfterMs || null,
     },
     status: status === '' ? null : statusOf(status),
   }

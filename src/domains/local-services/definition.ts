@@ -18,6 +18,8 @@ export const scriptArgsMax = 64
 export const textLengthMax = 4_096
 export const requestBodyBytesMax = 64 * 1024
 export const thresholdMax = 1_000
+/** As in Consul: a service that is critical for a moment only, as while it starts, does not go. */
+export const deregisterAfterMsMin = 60_000
 
 const Text = Type.String({ maxLength: textLengthMax })
 const Every = {
@@ -131,6 +133,13 @@ export function checkDefinition(definition: CheckDefinition): CheckDefinition {
     name: checkName('Name of the check', name),
     notes: notes.toWellFormed(),
   }
+}
+
+/** What is too short for a service to be deregistered after is raised; the same object where nothing is. */
+export function withRaisedTimes(definition: CheckDefinition): CheckDefinition {
+  const { deregisterAfterMs } = definition
+  if (deregisterAfterMs === null || deregisterAfterMs >= deregisterAfterMsMin) return definition
+  return { ...definition, deregisterAfterMs: deregisterAfterMsMin }
 }
 
 function checkHttp({ url, method, headers }: Extract<Probe, { type: 'http' }>): void {

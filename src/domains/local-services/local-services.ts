@@ -15,7 +15,12 @@ import {
   type NodeSpec,
 } from '../catalog/model.ts'
 import { look } from './probes/probe.ts'
-import { shownType, type AgentService, type CheckDefinition } from './definition.ts'
+import {
+  shownType,
+  withRaisedTimes,
+  type AgentService,
+  type CheckDefinition,
+} from './definition.ts'
 import {
   definedByKey,
   noDefinitions,
@@ -115,7 +120,8 @@ export class LocalServices {
         state: known.get(definition.id) ?? { status: status ?? ('critical' as const), output: '' },
       })),
     ]
-    for (const [position, { definition, state }] of checks.entries()) {
+    for (const [position, { definition: given, state }] of checks.entries()) {
+      const definition = this.#raised(given)
       const { probe } = definition
       // Spread over the interval, so that a restart does not start them all at once.
       const everyMs = 'intervalMs' in probe ? probe.intervalMs : 0
@@ -143,7 +149,8 @@ export class LocalServices {
     for (const [id, service] of next.services) this.#services.set(id, service)
     for (const [key, { definition, status }] of next.checks) {
       const before = this.#checks.get(key)
-      const isSame = before !== undefined && sameRecord(before.definition, definition)
+      const isSame =
+        before !== undefined && sameRecord(before.definition, withRaisedTimes(definition))
       await this.#setCheck({ definition, status: isSame ? null : status })
     }
     await this.#registered()
@@ -258,11 +265,25 @@ export class LocalServices {
     await this.#sync.settled(settleMs)
   }
 
-  async #setCheck({ definition, status }: InitialCheck): Promise<void> {
-    const key = keyOfName(definition.id)
+  #raised(given: CheckDefinition): CheckDefinition {
+    const definition = withRaisedTimes(given)
+    if (definition !== given) {
+      this.#options.log.warn('DeregisterCriticalServiceAfter of a check is raised to one minute', {
+        check: given.id,
+        givenMs: given.deregisterAfterMs,
+      })
+    }
+    return definition
+  }
+
+  async #setCheck({ definition: given, status }: InitialCheck): Promise<void> {
+    const key = keyOfName(given.id)
     const before = this.#checks.get(key)
+    if (before !== undefined && status === null) {
+      if (sameRecord(before.definition, withRaisedTimes(given))) return
+    }
+    const definition = this.#raised(given)
     if (before !== undefined) {
-      if (status === null && sameRecord(before.definition, definition)) return
       this.#checks.delete(key)
       await before.stop()
     }

@@ -16,7 +16,7 @@ import { membershipCheckId } from '../../../src/domains/catalog/model.ts'
 import { catalogChecks, catalogNodes, catalogServices } from '../../../src/domains/catalog/table.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { MusterError } from '../../../src/lib/errors.ts'
-import { silentLogger } from '../../../src/lib/log.ts'
+import { silentLogger, type Logger } from '../../../src/lib/log.ts'
 import { eventually, eventuallyTrue } from '../../support/eventually.ts'
 import {
   catalogMachine,
@@ -81,6 +81,7 @@ function agentWith(
   link: CatalogLink,
   scripts: 'none' | 'files' | 'all' = 'all',
   tasks?: TaskChecks,
+  log: Logger = silentLogger,
 ): LocalServices {
   return new LocalServices({
     node: node('one'),
@@ -89,7 +90,7 @@ function agentWith(
     link,
     ...(tasks !== undefined && { tasks }),
     clock: systemClock,
-    log: silentLogger,
+    log,
   })
 }
 
@@ -305,5 +306,49 @@ void t.test(
     await eventuallyTrue('it is looked at', () => Promise.resolve(looks > 0))
     t.match(second.check('inside')?.state, { status: 'warning' }, 'while no task has it')
     t.strictSame(looked, [])
+  },
+)
+
+void t.test(
+  'a service is deregistered after one minute at the earliest, and a log says so',
+  async (t) => {
+    const folder = await dataFolder(t)
+    const way = wayTo(await catalogMachine(t))
+    const warnings: string[] = []
+    const log: Logger = { ...silentLogger, warn: (text) => warnings.push(text) }
+    const agent = agentWith(folder, way, 'none', undefined, log)
+    await agent.start()
+    const after = (deregisterAfterMs: number | null) => ({
+      definition: defined('beat', { serviceId: 'api', deregisterAfterMs }),
+      status: null,
+    })
+    const found = () => agent.check('beat')?.definition.deregisterAfterMs
+    await agent.registerService(service('api'), [after(1_000)], false)
+    t.equal(found(), 60_000)
+    t.match(warnings, [/raised to one minute/])
+    await agent.registerService(service('api'), [after(1_000)], false)
+    t.equal(warnings.length, 1, 'the same again says nothing')
+    await agent.registerService(service('api'), [after(60_001)], false)
+    t.equal(found(), 60_001)
+    await agent.registerService(service('api'), [after(null)], false)
+    t.equal(found(), null)
+    const files = (afterMs: number) => ({
+      services: [{ service: service('web'), checks: [] }],
+      checks: [
+        {
+          definition: defined('w', { serviceId: 'web', deregisterAfterMs: afterMs }),
+          status: null,
+        },
+      ],
+    })
+    await agent.define(files(1))
+    t.equal(agent.check('w')?.definition.deregisterAfterMs, 60_000)
+    t.equal(warnings.length, 2)
+    await agent.stop()
+    const again = agentWith(folder, way, 'none', undefined, log)
+    await again.start(files(1))
+    t.equal(again.check('w')?.definition.deregisterAfterMs, 60_000)
+    t.equal(warnings.length, 3)
+    await again.stop()
   },
 )

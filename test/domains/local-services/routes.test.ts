@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { once } from 'node:events'
 import t from 'tap'
 import { localServices } from '../../../src/domains/local-services/services.ts'
+import { systemClock, type Clock } from '../../../src/lib/clock.ts'
 import type { Authorizer } from '../../../src/rpc/authorizer.ts'
 import { eventually } from '../../support/eventually.ts'
 import { serverOfOne, type ServerOfOne } from '../server-of-one.ts'
@@ -102,7 +103,12 @@ void t.test('a service comes with its checks and goes with them', async (t) => {
 void t.test(
   'a check that runs finds its listener, and its service goes when it stays critical',
   async (t) => {
-    const server = await serverOfOne(t, { begin: false })
+    // The shortest time that is allowed, in a tenth of a second.
+    const clock: Clock = {
+      ...systemClock,
+      setTimer: (ms, run) => systemClock.setTimer(ms === 60_000 ? 100 : ms, run),
+    }
+    const server = await serverOfOne(t, { begin: false, clock })
     const listener = createServer((socket) => socket.destroy())
     listener.listen(0, '127.0.0.1')
     await once(listener, 'listening')
@@ -110,7 +116,7 @@ void t.test(
     const { port } = listener.address() as AddressInfo
     await put(server, 'service/register', {
       Name: 'db',
-      Check: { TCP: `127.0.0.1:${port}`, Interval: '1s', DeregisterCriticalServiceAfter: '100ms' },
+      Check: { TCP: `127.0.0.1:${port}`, Interval: '1s', DeregisterCriticalServiceAfter: '1s' },
     })
     const statuses = async () =>
       (await checks(server, '/v1/health/checks/db')).map(({ Status }) => Status).join()
