@@ -124,11 +124,10 @@ export function checkDefinition(definition: CheckDefinition): CheckDefinition {
     throw invalid(`Notes may have at most ${notesBytesMax} bytes`)
   }
   if (probe.type === 'http') checkHttp(probe)
-  if (definition.deregisterAfterMs !== null && definition.serviceId === '') {
-    throw invalid('DeregisterCriticalServiceAfter needs a check of a service')
-  }
   return {
     ...definition,
+    // Clients send it with checks of nodes too, where there is no service to deregister.
+    deregisterAfterMs: definition.serviceId === '' ? null : definition.deregisterAfterMs,
     id: checkName('CheckID', definition.id),
     name: checkName('Name of the check', name),
     notes: notes.toWellFormed(),

@@ -127,6 +127,13 @@ void t.test(
   },
 )
 
+void t.test('a check of a node deregisters no service', async (t) => {
+  const server = await serverOfOne(t, { begin: false })
+  const body = { Name: 'disk', TTL: '1h', DeregisterCriticalServiceAfter: '1m' }
+  t.match(await put(server, 'check/register', body), { status: 200 })
+  t.match(server.services.get(localServices).check('disk')?.definition, { deregisterAfterMs: null })
+})
+
 void t.test('what is wrong is 400 and named', async (t) => {
   const server = await serverOfOne(t, { begin: false })
   const check = { Name: 'c' }
@@ -149,7 +156,6 @@ void t.test('what is wrong is 400 and named', async (t) => {
     ['check/register', { ...run, GRPC: 'x/y' }, /host:port/],
     ['check/register', { ...run, Args: ['true'] }, /set enable_script_checks/],
     ['check/register', { ...run, DockerContainerID: 'x' }, /no kind of check/],
-    ['check/register', { ...check, TTL: '1s', DeregisterCriticalServiceAfter: '1m' }, /service/],
     ['service/register', {}, /Missing/],
     ['service/register', { Name: 's', Kind: 'connect-proxy' }, /Kind/],
     ['service/register', { Name: 's', Check: { Interval: '1s' } }, /exactly one kind/],
