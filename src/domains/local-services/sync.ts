@@ -170,15 +170,16 @@ export class CatalogSync {
     const { local } = this.#options
     this.#held = false
     const held = await this.#heldOfOwnNode()
-    const { services, checks } = local()
+    const { services: own, checks } = local()
+    const services = own.map((service) => withHeldTags(service, held.services.get(service.id)))
     const wrongServices = services.filter((service) => {
       const known = held.services.get(service.id)
       return known === undefined || !sameRecord(known, service)
     })
     const wrongChecks = checks.filter((check) => this.#differs(held.checks, check))
     for (const service of wrongServices) {
-      const own = wrongChecks.filter(({ serviceId }) => serviceId === service.id)
-      await this.#register(service, own.slice(0, registeredChecksMax))
+      const ofService = wrongChecks.filter(({ serviceId }) => serviceId === service.id)
+      await this.#register(service, ofService.slice(0, registeredChecksMax))
     }
     const rest = wrongChecks.filter(
       ({ serviceId }) => !wrongServices.some(({ id }) => id === serviceId),
@@ -247,6 +248,11 @@ export class CatalogSync {
     const deregistration: Deregistration = { node: node.name, serviceId, checkId }
     await link.send({ type: 'deregister', deregistration })
   }
+}
+
+/** Where others may change the tags of a service in the catalog, those there stay. */
+function withHeldTags(service: ServiceSpec, held: ServiceSpec | undefined): ServiceSpec {
+  return service.enableTagOverride && held !== undefined ? { ...service, tags: held.tags } : service
 }
 
 export async function heldOf(reader: Reader, node: string): Promise<HeldPart> {

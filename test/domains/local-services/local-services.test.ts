@@ -3,6 +3,7 @@ import { typedPropose } from '../../../src/rpc/write.ts'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import t, { type Test } from 'tap'
 import type { CheckDefinition, Probe } from '../../../src/domains/local-services/definition.ts'
 import type { TaskChecks } from '../../../src/domains/local-services/task-checks.ts'
@@ -352,3 +353,30 @@ void t.test(
     await again.stop()
   },
 )
+
+void t.test('tags in the catalog stay where a service lets others change them', async (t) => {
+  const catalog = await catalogMachine(t)
+  const agent = agentWith(await dataFolder(t), wayTo(catalog))
+  await agent.start()
+  t.teardown(() => agent.stop())
+  const open = { tags: ['own'], enableTagOverride: true }
+  await agent.registerService(service('open', open), [], false)
+  await agent.registerService(service('closed', { tags: ['own'] }), [], false)
+  const tags = (id: string) => catalog.reader().get(catalogServices, ['one', id])?.tags
+  t.same(tags('open'), ['own'])
+  for (const one of [
+    service('open', { ...open, tags: ['x'] }),
+    service('closed', { tags: ['x'] }),
+  ]) {
+    await catalog.register({ node: node('one'), skipNodeUpdate: true, service: one })
+  }
+  agent.compare()
+  await eventuallyTrue('the closed one is as the agent has it', () =>
+    isDeepStrictEqual(tags('closed'), ['own']),
+  )
+  t.same(tags('open'), ['x'])
+  await agent.registerService(service('open', { ...open, port: 81 }), [], false)
+  t.match(catalog.reader().get(catalogServices, ['one', 'open']), { port: 81, tags: ['x'] })
+  await agent.registerService(service('open', { tags: ['own'] }), [], false)
+  t.same(tags('open'), ['own'], 'it does not any more')
+})
