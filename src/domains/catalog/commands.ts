@@ -18,6 +18,9 @@ import {
   ServiceSpec,
 } from './model.ts'
 
+/** The command version from which on nodes without a membership check do not count as living. */
+const externalNodesVersion = 17
+
 /** Members that one entry may speak of. */
 export const membersPerEntryMax = 256
 
@@ -127,8 +130,8 @@ export async function register(draft: CatalogDraft, args: Registration): Promise
   if (known === null || !skipNodeUpdate) {
     if (node.address === '') return { type: 'noAddress' }
     const takenBy = known === null || known.id === node.id ? null : known.id
-    const living = draft.check(node.name, membershipCheckId)?.status !== 'critical'
-    if (takenBy !== null && node.id !== null && living) return { type: 'nameTaken', id: takenBy }
+    if (takenBy !== null && node.id !== null && isLiving(draft, node.name))
+      return { type: 'nameTaken', id: takenBy }
     await putNode(draft, { ...node, id: node.id ?? known?.id ?? null })
   }
   const name = draft.node(node.name)?.name ?? node.name
@@ -141,6 +144,13 @@ export async function register(draft: CatalogDraft, args: Registration): Promise
     draft.putCheck(name, check)
   }
   return { type: 'registered' }
+}
+
+/** Of a node without a membership check there is no agent: whoever registers it may give it another id. */
+function isLiving(draft: CatalogDraft, name: string): boolean {
+  const check = draft.check(name, membershipCheckId)
+  if (check === null) return draft.commandVersion < externalNodesVersion
+  return check.status !== 'critical'
 }
 
 /** An id that comes under another name takes its node with it: the old one goes with all that is on it. */

@@ -34,6 +34,11 @@ export class CatalogDraft {
     this.#reader = reader
   }
 
+  /** That the cluster runs at. */
+  get commandVersion(): number {
+    return this.#reader.commandVersion
+  }
+
   node(name: string): Draft<NodeRow> | null {
     return this.standingNode(name).after
   }

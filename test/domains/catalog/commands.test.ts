@@ -111,6 +111,23 @@ void t.test('the name of a living node is not given to another id', async (t) =>
   t.same(await catalog.register({ node: node('web', { id: id2 }) }), { type: 'registered' })
 })
 
+void t.test('a node that no agent has may be registered under another id', async (t) => {
+  const catalog = await catalogMachine(t)
+  const args = { node: node('web', { id: id1 }), service: service('api') }
+  await catalog.register(args)
+  const taken = { type: 'nameTaken', id: id1 }
+  const again = () => catalog.register({ node: node('web', { id: id2 }) })
+  await catalog.propose({ type: 'state.raiseVersion', args: { version: 16 } })
+  t.same(await again(), taken, 'as servers of older programs decide')
+  await catalog.propose({ type: 'state.raiseVersion', args: { version: 17 } })
+  await catalog.register({ ...args, checks: [check('gossipHealth', 'warning')] })
+  t.same(await again(), taken, 'an agent has it')
+  await catalog.deregister({ node: 'web', checkId: 'gossipHealth' })
+  t.same(await again(), { type: 'registered' })
+  t.equal(catalog.reader().get(catalogNodes, ['web'])?.id, id2)
+  t.ok(catalog.reader().get(catalogServices, ['web', 'api']), 'with what is on it')
+})
+
 void t.test('members come, fail and go as the leader says', async (t) => {
   const catalog = await catalogMachine(t)
   const present = (name: string, id: string, status: 'passing' | 'critical'): MemberUpdate => ({
