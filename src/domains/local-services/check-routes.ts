@@ -87,7 +87,15 @@ function probeOf(fields: Fields): Probe {
       }
     case 'TCP': {
       const { host, port } = hostPort('TCP', fields.text('TCP') ?? '')
-      return { type: 'tcp', host, port, ...timesOf(fields, timeoutMs.network) }
+      const { tlsSkipVerify: skipVerify, tlsServerName: serverName } = tlsOf(fields)
+      const tls = { skipVerify, ...(serverName !== undefined && { serverName }) }
+      return {
+        type: 'tcp',
+        host,
+        port,
+        ...((fields.boolean('TCPUseTLS') ?? false) && { tls }),
+        ...timesOf(fields, timeoutMs.network),
+      }
     }
     case 'GRPC': {
       const text = fields.text('GRPC') ?? ''
@@ -112,7 +120,10 @@ function probeOf(fields: Fields): Probe {
   }
 }
 
-function tlsOf(fields: Fields) {
+function tlsOf(fields: Fields): {
+  readonly tlsSkipVerify: boolean
+  readonly tlsServerName?: string
+} {
   const name = fields.text('TLSServerName') ?? ''
   return {
     tlsSkipVerify: fields.boolean('TLSSkipVerify') ?? false,

@@ -49,6 +49,8 @@ const Tcp = Type.Object({
   type: Type.Literal('tcp'),
   host: Text,
   port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+  /** With a handshake; absent: without. */
+  tls: Type.Optional(Type.Object({ skipVerify: Type.Boolean(), serverName: Type.Optional(Text) })),
   ...Every,
 })
 const Grpc = Type.Object({

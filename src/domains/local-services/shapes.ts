@@ -42,6 +42,9 @@ const checkMembers = {
   Body: Type.String(),
   DisableRedirects: Type.Boolean(),
   TCP: text('Kind: host:port to connect to'),
+  TCPUseTLS: Type.Boolean({
+    description: 'With a handshake, as `TLSServerName` and `TLSSkipVerify` say',
+  }),
   GRPC: text('Kind: host:port/service of the health protocol'),
   GRPCUseTLS: Type.Boolean(),
   TLSSkipVerify: Type.Boolean(),

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { createServer as createHttpServer, type RequestListener } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import { createServer, type AddressInfo, type Server } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
 import { Server as GrpcServer, ServerCredentials, type ServiceDefinition } from '@grpc/grpc-js'
 import t, { type Test } from 'tap'
 import type { ActiveProbe } from '../../../src/domains/local-services/definition.ts'
@@ -225,3 +226,34 @@ function isAlive(pid: number): boolean {
     return false
   }
 }
+
+void t.test('TCP with TLS: a handshake passes, with a certificate that is good', async (t) => {
+  const pair = certificatePair(t.testdir())
+  const cert = await pair.renew()
+  const names: unknown[] = []
+  const server = createTlsServer({ cert, key: await readFile(pair.keyFile) }, (socket) => {
+    names.push(socket.servername)
+    socket.on('error', () => {})
+  })
+  const port = await portOf(t, server)
+  const ask = (tls: { skipVerify: boolean; serverName?: string }, at = port) =>
+    look({ type: 'tcp', host: '127.0.0.1', port: at, tls, ...times }, patient)
+  t.match(await ask({ skipVerify: true }), { status: 'passing', output: /with TLS: Success/ })
+  t.match(await ask({ skipVerify: true, serverName: 'web.example' }), { status: 'passing' })
+  await eventually('both are whole for the server too', () => Promise.resolve(names[1]))
+  t.same(names, [false, 'web.example'])
+  t.match(await ask({ skipVerify: false }), { status: 'critical', output: /self.signed|verify/ })
+  const plain = await portOf(
+    t,
+    createServer((socket) => socket.end('no handshake')),
+  )
+  t.match(await ask({ skipVerify: true }, plain), { status: 'critical' })
+  const silent = createServer(() => {})
+  const silentPort = await portOf(t, silent)
+  const late = AbortSignal.timeout(50)
+  const probe = { type: 'tcp', host: '127.0.0.1', port: silentPort, ...times } as const
+  t.match(await look({ ...probe, tls: { skipVerify: true } }, late), {
+    status: 'critical',
+    output: /no answer in time/,
+  })
+})

@@ -134,6 +134,17 @@ void t.test('a check of a node deregisters no service', async (t) => {
   t.match(server.services.get(localServices).check('disk')?.definition, { deregisterAfterMs: null })
 })
 
+void t.test('a TCP check may want a handshake', async (t) => {
+  const server = await serverOfOne(t, { begin: false })
+  const agent = server.services.get(localServices)
+  const run = { Name: 'c', TCP: '127.0.0.1:1', Interval: '1h', TLSServerName: 'web.example' }
+  const probe = () => agent.check('c')?.definition.probe
+  await put(server, 'check/register', { ...run, TCPUseTLS: true })
+  t.match(probe(), { type: 'tcp', tls: { skipVerify: false, serverName: 'web.example' } })
+  await put(server, 'check/register', { ...run, TCPUseTLS: false })
+  t.notOk('tls' in (probe() ?? {}))
+})
+
 void t.test('what is wrong is 400 and named', async (t) => {
   const server = await serverOfOne(t, { begin: false })
   const check = { Name: 'c' }
