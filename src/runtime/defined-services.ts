@@ -7,7 +7,7 @@ import { checkDefinition } from '../domains/local-services/definition.ts'
 import type { Definitions, InitialCheck } from '../domains/local-services/local-services.ts'
 import { checkWithin, initialCheckOf } from '../domains/local-services/check-routes.ts'
 import { checkService } from '../domains/catalog/model.ts'
-import { serviceOf } from '../domains/catalog/registration-routes.ts'
+import { givenServiceOf } from '../domains/catalog/registration-routes.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 
 /** Of the files, with Consul's names of fields. */
@@ -21,7 +21,7 @@ export function definedServices({ services, checks }: DefinitionSettings): Defin
   return {
     services: services.map(({ fields, checks }) =>
       named('service', fields, () => {
-        const service = checkService(serviceOf(fieldsOf(fields), 'Name'))
+        const service = checkService(givenServiceOf(fieldsOf(fields), 'Name'))
         const several = checks.length > 1
         return {
           service,

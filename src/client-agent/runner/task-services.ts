@@ -1,7 +1,7 @@
 /** The services of an allocation's tasks as this agent registers them: which there are now, where they are reached, and how they are looked at. Pure. */
 import type { Assigned } from '../../domains/allocations/feed-model.ts'
 import type { CheckStatus } from '../../domains/catalog/model.ts'
-import { checkService, nameLengthMax } from '../../domains/catalog/model.ts'
+import { checkReachable, checkService, nameLengthMax } from '../../domains/catalog/model.ts'
 import type { TaskGroup } from '../../domains/jobs/model.ts'
 import { addressOf } from '../../domains/jobs/tagged-address-model.ts'
 import {
@@ -140,7 +140,7 @@ function oneService(
   const place = placeOf(assigned, label, address)
   const key = serviceKey({ group: assigned.groupName, task }, { name, label })
   const id = freeId(`${taskServicePrefix}${assigned.id}-${key}`, others)
-  const service = checkService({
+  const checked = checkService({
     id,
     name,
     tags: Tags.map(fill),
@@ -160,6 +160,7 @@ function oneService(
     },
     enableTagOverride: given.EnableTagOverride,
   })
+  const service = checkReachable(checked)
   const checks = given.Checks.map((check, at) => {
     const own = check.PortLabel === '' ? place : placeOf(assigned, fill(check.PortLabel), address)
     const definition = checkDefinition({

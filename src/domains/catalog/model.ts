@@ -4,6 +4,7 @@
  *
  * This file: the records, their limits, and the comparison that decides whether a registration changes anything.
  */
+import { isIP } from 'node:net'
 import { Type, type Static } from 'typebox'
 import { indexes, record } from '../../fsm/row-schema.ts'
 import { MusterError } from '../../lib/errors.ts'
@@ -201,6 +202,19 @@ export function checkService(spec: ServiceSpec): ServiceSpec {
     tags: spec.tags.map((tag) => tag.toWellFormed()),
     meta: checkMeta('Meta', spec.meta),
   }
+}
+
+/** Throws `invalid_argument` for an address that nobody could reach the service at. */
+export function checkReachable(spec: ServiceSpec): ServiceSpec {
+  const { address } = spec
+  if (isReachable(spec)) return spec
+  throw invalid(
+    `Address of the service must be one that clients reach it at, not ${address}, which stands for all addresses of a machine: leave it empty for the address of the node`,
+  )
+}
+
+export function isReachable({ address }: Pick<ServiceSpec, 'address'>): boolean {
+  return !/^\[?[0:.]+\]?$/.test(address) || isIP(address.replace(/^\[(.*)\]$/, '$1')) === 0
 }
 
 export function checkCheck(spec: CheckSpec): CheckSpec {

@@ -9,7 +9,7 @@ import {
   type CatalogRefusal,
   type CatalogShown,
 } from './operation-model.ts'
-import { checkOf, known, nodeSpecOf, refuseUnknown, serviceOf } from './registration-routes.ts'
+import { checkOf, known, nodeSpecOf, refuseUnknown, givenServiceOf } from './registration-routes.ts'
 import { shownCheck, shownNode, shownService } from './shown.ts'
 
 type Unusable = { readonly type: 'unusable'; readonly what: string }
@@ -51,7 +51,7 @@ function serviceOperation(fields: Fields, path: string): Parsed {
   if (node === '') return { type: 'unusable', what: 'the node of the service is missing' }
   if (id === '') return { type: 'unusable', what: 'the ID of the service is missing' }
   return byVerb(fields, record, {
-    put: (index) => ({ type: 'put-service', node, spec: serviceOf(record), index }),
+    put: (index) => ({ type: 'put-service', node, spec: givenServiceOf(record), index }),
     get: () => ({ type: 'get-service', node, id }),
     remove: (index) => ({ type: 'delete-service', node, id, index }),
   })

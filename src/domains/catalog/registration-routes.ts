@@ -5,6 +5,7 @@ import { MusterError } from '../../lib/errors.ts'
 import { isJsonObject } from '../../lib/json-object.ts'
 import type { Deregistration, Registration } from './commands.ts'
 import {
+  checkReachable,
   cutOutput,
   type CheckSpec,
   type CheckStatus,
@@ -44,7 +45,7 @@ export function registrationOf(request: ApiRequest, datacenter: string): Registr
   return {
     node,
     skipNodeUpdate: fields.boolean('SkipNodeUpdate') ?? false,
-    service: service === undefined ? null : serviceOf(service),
+    service: service === undefined ? null : givenServiceOf(service),
     checks: checks.map((value) => checkOf(value, node.name)),
   }
 }
@@ -94,6 +95,11 @@ export function nodeSpecOf(fields: Fields, datacenter: string): NodeSpec {
     taggedAddresses: fields.textPairs('TaggedAddresses') ?? [],
     meta: fields.textPairs('Meta') ?? [],
   }
+}
+
+/** As a client gives it. Throws `invalid_argument` where nobody could reach it. */
+export function givenServiceOf(fields: Fields, nameField = 'Service'): ServiceSpec {
+  return checkReachable(serviceOf(fields, nameField))
 }
 
 /** Also of an agent's service, whose name is `Name`. */

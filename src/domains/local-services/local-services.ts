@@ -8,6 +8,7 @@ import { MusterError, textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
 import {
   cutOutput,
+  isReachable,
   keyOfName,
   sameRecord,
   type CheckSpec,
@@ -100,6 +101,13 @@ export class LocalServices {
     const kept = await this.#store.load()
     const known = new Map((kept.definedStatuses ?? []).map(({ id, ...state }) => [id, state]))
     for (const service of [...kept.services, ...defined.services.values()]) {
+      if (!isReachable(service)) {
+        log.warn('a service was left out: nobody reaches it at its address', {
+          service: service.id,
+          address: service.address,
+        })
+        continue
+      }
       this.#services.set(service.id, service)
     }
     const registered = kept.checks.filter(({ definition: { id, serviceId, probe } }) => {

@@ -4,7 +4,7 @@ import type { ApiReply, DescribedRoute } from '../../api/route.ts'
 import { done as doneShape, filterable, flag, ok, optionally, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { CheckStatus } from '../catalog/model.ts'
-import { checkNamespace, serviceOf, statusOf } from '../catalog/registration-routes.ts'
+import { checkNamespace, givenServiceOf, statusOf } from '../catalog/registration-routes.ts'
 import { filterOf, listed, named, scopedRoutes } from '../catalog/scope-routes.ts'
 import { checkWithin, initialCheckOf } from './check-routes.ts'
 import { localServiceMethods } from './methods.ts'
@@ -90,7 +90,7 @@ export const localServiceRoutes: readonly DescribedRoute[] = [
     },
     async (request) => {
       const fields = new Fields(request.json, { anyCase: true })
-      const service = serviceOf(fields, 'Name')
+      const service = givenServiceOf(fields, 'Name')
       const one = fields.raw('Check')
       const many = [...(one === undefined ? [] : [one]), ...(fields.list('Checks') ?? [])]
       const checks = many.map((value, position) =>

@@ -142,6 +142,7 @@ void t.test('what is wrong in a registration is named and changes nothing', asyn
     [{ Node: 7 }, /Node must be a string/],
     [{ Service: { Service: 'a', Oops: 1 } }, /Service\.Oops/],
     [{ Service: { Service: 'a', Port: 70_000 } }, /Port/],
+    [{ Service: { Service: 'a', Address: '::' } }, /leave it empty for the address/],
     [{ Check: { Name: 'c', ServiceID: 'nobody' } }, /nobody/],
     [{ Check: { Name: 'c', Status: 'fine' } }, /fine/],
     [{ Check: { Name: 'c', Node: 'other' } }, /Node of check/],

@@ -83,6 +83,14 @@ void t.test('fields are read as those of a registration', (t) => {
   t.end()
 })
 
+void t.test('an address that stands for all is none', (t) => {
+  const fields = { name: 'web', address: '0.0.0.0' }
+  t.throws(() => definedServices({ services: [{ fields, checks: [] }], checks: [] }), {
+    message: /service "web": Address of the service/,
+  })
+  t.end()
+})
+
 void t.test(
   'definitions are never written; what was reported of them outlives a restart',
   async (t) => {

@@ -380,3 +380,23 @@ void t.test('tags in the catalog stay where a service lets others change them', 
   await agent.registerService(service('open', { tags: ['own'] }), [], false)
   t.same(tags('open'), ['own'], 'it does not any more')
 })
+
+void t.test(
+  'a kept service that nobody could reach is left out, and the log says so',
+  async (t) => {
+    const folder = await dataFolder(t)
+    const way = wayTo(await catalogMachine(t))
+    const first = agentWith(folder, way)
+    await first.start()
+    await first.registerService(service('api'), [], false)
+    await first.registerService(service('all', { address: '0.0.0.0' }), [], false)
+    await first.stop()
+    const warnings: string[] = []
+    const log: Logger = { ...silentLogger, warn: (text) => warnings.push(text) }
+    const second = agentWith(folder, way, 'all', undefined, log)
+    await second.start()
+    t.match(second.services(), [{ id: 'api' }])
+    t.match(warnings, [/left out/])
+    await second.stop()
+  },
+)
