@@ -15,7 +15,8 @@ export const aclSchema = Type.Object(
     }),
     default_policy: choice(aclDefaults, {
       default: 'deny',
-      about: '`allow`: what no rule speaks of is allowed, except tokens, policies and archives',
+      about:
+        '`allow`: what no rule speaks of is allowed, except tokens, policies, login methods and archives',
     }),
     down_policy: choice(downPolicies, {
       default: 'deny',
