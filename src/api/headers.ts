@@ -17,6 +17,9 @@ export const aliasPrefixes = {
 
 const ownPrefix: HeaderPrefix = 'X-Service-'
 
+/** Of an answer whose body has no place for it. */
+export const warningHeader = `${ownPrefix}Warning`
+
 const tokenHeaders = headerPrefixes.map((prefix) => `${prefix.toLowerCase()}token`)
 
 /** The same header under each emitted prefix. */

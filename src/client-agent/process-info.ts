@@ -28,7 +28,7 @@ export type ProcessInfoOptions = {
   /** Why tokens are not safe on their way to the servers; null: they are. */
   readonly warning: string | null
   readonly logTap: LogTap
-  readonly reload: () => Promise<void>
+  readonly reload: () => Promise<string | null>
 }
 
 export function clientProcessInfo(options: ProcessInfoOptions): ProcessInfo {

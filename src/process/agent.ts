@@ -16,7 +16,8 @@ import type { Random } from '../lib/random.ts'
 import type { startClient } from '../client-agent/client.ts'
 import type { RuntimeDependencies, RunningProcess } from '../runtime/process.ts'
 import type { startServer } from '../server/server.ts'
-import { loadConfig, type AgentConfig, type ConfigBase } from './config.ts'
+import { loadFiles, type AgentConfig, type ConfigBase } from './config.ts'
+import { restartWarning } from './config-changes.ts'
 import { makeOwnCertificates } from './auto-tls.ts'
 import { claimDataFolder } from './data-folder.ts'
 import { freeDefaults, listeningPorts } from './dev-ports.ts'
@@ -59,13 +60,13 @@ export async function runAgent(args: AgentArguments, environment: AgentEnvironme
   let life: Life | null = null
   try {
     let base: ConfigBase = temporary === null ? {} : await devBase(temporary)
-    const readConfig = () => loadConfig(configPaths, base)
-    let config = await readConfig()
+    const readFiles = () => loadFiles(configPaths, base)
+    let { config, file } = await readFiles()
     /** Whether the configuration changed by it. */
     const leaveTakenPorts = async (): Promise<boolean> => {
       const before = config
       base = { ...base, defaultPorts: await freeDefaults(config, base.defaultPorts) }
-      config = await readConfig()
+      ;({ config, file } = await readFiles())
       return listeningPorts(config) !== listeningPorts(before)
     }
     const moved = dev && (await leaveTakenPorts())
@@ -102,7 +103,16 @@ export async function runAgent(args: AgentArguments, environment: AgentEnvironme
     manager.ready()
     life.onReload(async () => {
       manager.reloading()
-      await agent.reload(readConfig).finally(() => manager.ready())
+      let warning: string | null = null
+      const readAgain = async (): Promise<AgentConfig> => {
+        const next = await readFiles()
+        log.configure({ level: next.config.logLevel, json: next.config.logJson })
+        warning = restartWarning(file, next.file)
+        if (warning !== null) log.logger.warn(warning)
+        return next.config
+      }
+      await agent.reload(readAgain).finally(() => manager.ready())
+      return warning
     })
     onAbort(life.stopping, () => manager.stopping())
     life.onStop(

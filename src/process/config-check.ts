@@ -99,7 +99,8 @@ function plain(node: ConfigNode): unknown {
   return Object.fromEntries([...node.entries].map(([key, item]) => [key, plain(item)]))
 }
 
-function propertiesOf(schema: TSchema): ReadonlyMap<string, TSchema> | null {
+/** Null: it is no object with keys of its own. */
+export function propertiesOf(schema: TSchema): ReadonlyMap<string, TSchema> | null {
   if (!('properties' in schema)) return null
   const { properties } = schema
   if (typeof properties !== 'object' || properties === null) return null

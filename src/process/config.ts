@@ -119,14 +119,28 @@ export type ConfigBase = {
   readonly defaultPorts?: DefaultPorts
 }
 
-/**
- * Reads files and folders in order, later over earlier. Throws `invalid_argument` with one line per problem,
- * each naming the file, the line where it is known, and the key.
- */
+export type LoadedConfig = {
+  readonly config: AgentConfig
+  /** What the files say, and the defaults of their keys. */
+  readonly file: ConfigFile
+}
+
+/** Throws as `loadFiles`. */
 export async function loadConfig(
   paths: readonly string[],
   base: ConfigBase = {},
 ): Promise<AgentConfig> {
+  return (await loadFiles(paths, base)).config
+}
+
+/**
+ * Reads files and folders in order, later over earlier. Throws `invalid_argument` with one line per problem,
+ * each naming the file, the line where it is known, and the key.
+ */
+export async function loadFiles(
+  paths: readonly string[],
+  base: ConfigBase = {},
+): Promise<LoadedConfig> {
   const failures: string[] = []
   let tree = emptyTree()
   for (const path of paths) {
@@ -139,11 +153,15 @@ export async function loadConfig(
     }
   }
   if (failures.length > 0) throw new MusterError('invalid_argument', failures.join('\n'))
-  return checkConfig(tree, base)
+  return checkTreeOfFiles(tree, base)
 }
 
-/** The value of a whole tree. Throws as `loadConfig`. */
+/** The value of a whole tree. Throws as `loadFiles`. */
 export function checkConfig(tree: ConfigNode, base: ConfigBase = {}): AgentConfig {
+  return checkTreeOfFiles(tree, base).config
+}
+
+function checkTreeOfFiles(tree: ConfigNode, base: ConfigBase): LoadedConfig {
   const problems: Problem[] = []
   const given = checkTree(fileSchema, tree, problems)
   if (problems.length === 0) {
@@ -153,7 +171,7 @@ export function checkConfig(tree: ConfigNode, base: ConfigBase = {}): AgentConfi
       problems.push({ key, source: sourceOf(tree, key), text })
     }
     const config = complete(file, base, complain)
-    if (problems.length === 0) return freezeDeep(config)
+    if (problems.length === 0) return { config: freezeDeep(config), file }
   }
   throw new MusterError('invalid_argument', problems.map(problemLine).join('\n'))
 }

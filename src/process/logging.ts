@@ -20,10 +20,14 @@ export type LogSink = {
   write(text: string): void
 }
 
-export type LogOptions = {
-  readonly name: string
+/** What is written to the output, and how. */
+export type LogForm = {
   readonly level: LogLevel
   readonly json: boolean
+}
+
+export type LogOptions = LogForm & {
+  readonly name: string
   readonly sink: LogSink
   readonly wallMs: () => number
   /** Calls back soon, in this turn of the event loop or the next. */
@@ -33,6 +37,8 @@ export type LogOptions = {
 export type ProcessLog = {
   readonly logger: Logger
   readonly tap: LogTap
+  /** From the next line on, of all loggers; followers keep their own. */
+  configure(form: LogForm): void
   /** Writes what is gathered. */
   flush(): void
 }
@@ -40,11 +46,20 @@ export type ProcessLog = {
 type Follower = { readonly rank: number; readonly take: (line: LogLine) => void }
 
 export function createLog(options: LogOptions): ProcessLog {
-  const format = options.json ? jsonLine : textLine
-  const own = logLevels.indexOf(options.level)
+  let format = textLine
+  let own = 0
   const followers = new Set<Follower>()
   /** Below it there is no reader, and a line costs one comparison. */
   let lowest = own
+  const measure = (): void => {
+    lowest = Math.min(own, ...[...followers].map(({ rank }) => rank))
+  }
+  const configure = ({ level, json }: LogForm): void => {
+    format = json ? jsonLine : textLine
+    own = logLevels.indexOf(level)
+    measure()
+  }
+  configure(options)
   let gathered = ''
   let scheduled = false
 
@@ -92,13 +107,13 @@ export function createLog(options: LogOptions): ProcessLog {
     follow(level, take) {
       const follower: Follower = { rank: logLevels.indexOf(level), take }
       followers.add(follower)
-      lowest = Math.min(lowest, follower.rank)
+      measure()
       return () => {
         followers.delete(follower)
-        lowest = Math.min(own, ...[...followers].map(({ rank }) => rank))
+        measure()
       }
     },
   }
 
-  return { logger: named(options.name), tap, flush }
+  return { logger: named(options.name), tap, configure, flush }
 }

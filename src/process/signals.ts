@@ -40,6 +40,9 @@ export type GracefulWait = {
   readonly begin: () => void
 }
 
+/** Resolves with a warning for who asked for it, null: there is none. */
+export type Reload = () => Promise<string | null>
+
 export type Life = {
   /** Fires on the first signal. */
   readonly stopping: AbortSignal
@@ -49,12 +52,12 @@ export type Life = {
    */
   onStop(stop: () => Promise<void>, wait?: GracefulWait, moreMs?: number): void
   /** What SIGHUP does, one at a time; a rejection is logged. Before, SIGHUP is logged and nothing else. */
-  onReload(reload: () => Promise<void>): void
+  onReload(reload: Reload): void
   /**
    * What SIGHUP does, asked for by other means; in turn with it. Rejects with what went wrong, and with `unavailable` before
    * `onReload` and once the process stops.
    */
-  reload(): Promise<void>
+  readonly reload: Reload
   /** Logs one line and exits with 1. */
   die(what: string, error: unknown): void
   /** Stops listening to the process. */
@@ -69,7 +72,7 @@ export function watchLife(options: LifeOptions): Life {
   let waiting: Timer | null = null
   let limit: Timer | null = null
   let limitMs: number = STOP_MS_MAX
-  let reload: (() => Promise<void>) | null = null
+  let reload: Reload | null = null
   let reloading: Promise<void> = Promise.resolve()
 
   const finish = (run: () => Promise<void>): void => {
@@ -138,22 +141,18 @@ export function watchLife(options: LifeOptions): Life {
       return
     }
     logger.info('reading again', { signal: 'SIGHUP' })
-    void readAgain(run)
+    readAgain(run).catch(() => {})
   }
 
-  /** Never rejects: resolves with what went wrong, null: nothing. One at a time. */
-  const readAgain = (run: () => Promise<void>): Promise<unknown> => {
-    const read = reloading.then(run).then(
-      () => {
-        logger.info('read again')
-        return null
-      },
+  /** One at a time. */
+  const readAgain = (run: Reload): Promise<string | null> => {
+    const read = reloading.then(run)
+    reloading = read.then(
+      () => logger.info('read again'),
       (error: unknown) => {
         logger.error('what was read stays as it was', { reason: textOf(error) })
-        return error
       },
     )
-    reloading = read.then(() => {})
     return read
   }
 
@@ -184,8 +183,7 @@ export function watchLife(options: LifeOptions): Life {
         )
       }
       logger.info('reading again', { by: 'the API' })
-      const error = await readAgain(reload)
-      if (error !== null) throw error
+      return readAgain(reload)
     },
     die,
     dispose() {

@@ -12,8 +12,11 @@ export type RuntimeDependencies = {
   readonly random: Random
   /** Something failed for good, such as a disk or the state: the process ends. */
   readonly onFatal: (error: unknown) => void
-  /** Reads again what may change while the process runs, as SIGHUP does. Rejects with what stayed as it was. */
-  readonly reload: () => Promise<void>
+  /**
+   * Reads again what may change while the process runs, as SIGHUP does. Rejects with what stayed as it was. Resolves
+   * with a warning of what it does not change; null: there is none.
+   */
+  readonly reload: () => Promise<string | null>
 }
 
 export type RunningProcess<Listener extends string, Settings> = {

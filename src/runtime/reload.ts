@@ -7,13 +7,15 @@ import { clientLimitsOf, type LimitSettings } from './client-limits.ts'
 import { definedServices, type DefinitionSettings } from './defined-services.ts'
 import { browserSettingsOf, type NamedProcess } from './browser-settings.ts'
 import { reloadAll } from './reload-all.ts'
+import type { AgentSettings } from './shown-config.ts'
 
 /** What a configuration may change while an agent runs. */
-export type ReloadableSettings = NamedProcess & {
-  readonly limits: LimitSettings
-  readonly audit: AuditSettings
-  readonly definitions: DefinitionSettings
-}
+export type ReloadableSettings = NamedProcess &
+  Pick<AgentSettings, 'logLevel' | 'logJson'> & {
+    readonly limits: LimitSettings
+    readonly audit: AuditSettings
+    readonly definitions: DefinitionSettings
+  }
 
 /** The settings that hold now. Those of the start, until others are applied. */
 export class Reloadable {
@@ -42,11 +44,12 @@ export class Reloadable {
       readonly domains: Pick<Composed, 'reload'>
     },
   ): Promise<void> {
-    const { limits, audit, definitions } = next
+    const { limits, audit, definitions, http, logLevel, logJson } = next
     const connectionsPerClientMax = limits.httpConnectionsPerClientMax
     to.http.configureClientLimits({ ...clientLimitsOf(limits), connectionsPerClientMax })
-    to.http.configureBrowsers(browserSettingsOf(next))
-    this.#settings = { ...this.#settings, limits }
+    // The log is the process's, which has set it by now: its form is shown.
+    this.#settings = { ...this.#settings, limits, http, logLevel, logJson }
+    to.http.configureBrowsers(browserSettingsOf(this.#settings))
     await reloadAll([
       async () => {
         await to.audit.reload(audit)

@@ -85,7 +85,7 @@ export type AgentSettings = {
   }
 }
 
-export type ShownOptions = {
+export type ShownOptions = Pick<AgentSettings, 'logLevel' | 'logJson'> & {
   readonly config: AgentSettings
   readonly limits: LimitSettings
   readonly audit: {
@@ -120,8 +120,8 @@ export function shownConfig(options: ShownOptions) {
       Serf: hostPort(advertiseAddr, ports.gossip),
     },
     Ports: { HTTP: ports.http, RPC: ports.rpc, Serf: ports.gossip, Ops: ports.ops },
-    LogLevel: config.logLevel.toUpperCase(),
-    LogJson: config.logJson,
+    LogLevel: options.logLevel.toUpperCase(),
+    LogJson: options.logJson,
     EnableDebug: config.enableDebug ?? false,
     EnableSyslog: false,
     SyslogFacility: '',

@@ -30,7 +30,7 @@ export type ProcessInfoOptions = {
   /** host:port of the RPC listener, as others reach it. */
   readonly rpcAddress: string
   readonly logTap: LogTap
-  readonly reload: () => Promise<void>
+  readonly reload: () => Promise<string | null>
 }
 
 /** What is shown of a server without gossip. */

@@ -163,7 +163,7 @@ function fakeAgent(knowsLeader: () => boolean): ProcessInfo {
     leads: () => true,
     regions: () => ['global'],
     log: silentTap,
-    reload: async () => {},
+    reload: async () => null,
     enableDebug: null,
     accessControl: false,
     schedulers: { count: null, enabled: null },

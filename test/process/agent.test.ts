@@ -1,6 +1,6 @@
 /** One process from start to stop, with a stand-in for the server. */
 import { EventEmitter, once } from 'node:events'
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { runAgent } from '../../src/process/agent.ts'
@@ -59,16 +59,23 @@ function stage(
       return {
         addresses,
         announceStop: () => void seen.push('announced'),
-        reload: async () => void seen.push('reloaded'),
+        reload: async (readConfig: () => Promise<unknown>) => {
+          await readConfig()
+          seen.push('reloaded')
+        },
         stop: async () => void seen.push('stopped'),
       }
     },
-    async startClient(given: ClientConfig) {
+    async startClient(given: ClientConfig, more: RuntimeDependencies) {
+      dependencies = more
       seen.push(`started the client ${given.name}`)
       return {
         addresses: { http: '127.0.0.1:1', gossip: '127.0.0.1:2', ops: '127.0.0.1:3' },
         announceStop: () => void seen.push('announced'),
-        reload: async () => void seen.push('reloaded'),
+        reload: async (readConfig: () => Promise<unknown>) => {
+          await readConfig()
+          seen.push('reloaded')
+        },
         stop: async () => void seen.push('stopped'),
       }
     },
@@ -133,6 +140,51 @@ t.test('a service manager is told of ready, reading again and stopping, in order
   await once(exited, 'exit')
   t.match(told, ['READY=1', /^RELOADING=1 MONOTONIC_USEC=\d+$/, 'READY=1', 'STOPPING=1'])
   t.equal(told.length, 4)
+})
+
+for (const [kind, side] of [
+  ['a server', { server: { enabled: true } }],
+  ['a client agent', { client: { enabled: true, retry_join: ['127.0.0.1'] } }],
+] as const) {
+  t.test(`a reload of ${kind} sets its log, and says what takes a restart`, async (t) => {
+    const { environment, events, exited, dependencies, output } = stage()
+    const file = configFile(t)
+    const first = { name: 's1', data_dir: join(dirname(file), 'data'), ...side }
+    const write = (more: object) => writeFile(file, JSON.stringify({ ...first, ...more }))
+    await write({})
+    await runAgent({ configPaths: [file], dev: false }, environment)
+    const { reload, logger } = dependencies()
+    t.equal(await reload(), null, 'nothing was changed')
+    await write({
+      log_level: 'debug',
+      acl: { enabled: true, agent_token: 'secret'.padEnd(36, 'x') },
+    })
+    const warning = 'these take a restart: acl.agent_token, acl.enabled'
+    t.equal(await reload(), warning)
+    logger.debug('a line of debug')
+    await write({ log_level: 'debug', log_json: true })
+    t.equal(await reload(), null, 'it was changed back')
+    await write({ ports: { http: 1 } })
+    const before = output().length
+    events.emit('SIGHUP')
+    await eventuallyTrue('a line of text', () => /INFO. s1: read again\n$/.test(output()))
+    t.match(output().slice(before), /WARN. s1: these take a restart: ports.http\n/)
+    events.emit('SIGTERM')
+    await once(exited, 'exit')
+    t.ok(output().includes(`[WARN] s1: ${warning}\n`), output())
+    t.match(output(), /DEBUG. s1: a line of debug\n/)
+    t.match(output(), /"@level":"info","@message":"read again"/)
+    t.equal(output().split('take a restart').length, 3, 'once for each reload')
+    t.notMatch(output(), 'secret')
+  })
+}
+
+t.test('an unchanged reload of a -dev agent warns of nothing', async (t) => {
+  const { environment, events, exited, dependencies } = stage()
+  await runAgent({ configPaths: [], dev: true }, environment)
+  t.equal(await dependencies().reload(), null)
+  events.emit('SIGTERM')
+  await once(exited, 'exit')
 })
 
 t.test('a service manager that cannot be told does not stop an agent', async (t) => {

@@ -41,6 +41,27 @@ t.test('what is gathered is bounded', async (t) => {
   t.ok(Math.max(...log.written.map((text) => text.length)) < 70_000)
 })
 
+t.test('level and form can change while loggers and followers are there', async (t) => {
+  const log = openLog({ level: 'info' })
+  const raft = log.logger.named('raft')
+  const followed: string[] = []
+  const leave = log.tap.follow('warn', ({ message }) => void followed.push(message))
+  raft.debug('a')
+  log.configure({ level: 'debug', json: true })
+  raft.debug('b')
+  t.equal(raft.listens('debug'), true)
+  log.configure({ level: 'error', json: false })
+  t.same([raft.listens('info'), raft.listens('warn')], [false, true], 'the follower reads on')
+  raft.warn('c')
+  leave()
+  t.equal(raft.listens('warn'), false)
+  log.flush()
+  const [json = '', text] = log.written.join('').split('\n')
+  t.match(JSON.parse(json), { '@level': 'debug', '@message': 'b', '@module': 's1.raft' })
+  t.equal(text, '', 'the output takes no warning any more')
+  t.same(followed, ['c'])
+})
+
 t.test('levels below the chosen one are silent', async (t) => {
   const log = openLog({ level: 'warn' })
   const { logger } = log

@@ -123,7 +123,7 @@ async function startHere(path: string, { name, clock, log }: Here): Promise<() =
     onFatal: (error) => {
       throw error
     },
-    reload: () => server.reload(read),
+    reload: () => server.reload(read).then(() => null),
   })
   return () => server.stop()
 }

@@ -44,8 +44,11 @@ export interface ProcessInfo {
   /** Known regions, this one among them, sorted. */
   regions(): readonly string[]
   readonly log: LogTap
-  /** Reads again what may change while the process runs. Rejects with one line for all that stayed as it was. */
-  reload(): Promise<void>
+  /**
+   * Reads again what may change while the process runs. Rejects with one line for all that stayed as it was; resolves with
+   * a warning of what takes a restart, null: nothing does.
+   */
+  reload(): Promise<string | null>
   /** Null: not set. */
   readonly enableDebug: boolean | null
   readonly accessControl: boolean

@@ -1,5 +1,6 @@
 /** `/v1/agent/*` as far as it concerns one process, and `/v1/regions`. */
 import { Type } from 'typebox'
+import { warningHeader } from '../../api/headers.ts'
 import {
   type ApiReply,
   type ApiRequest,
@@ -204,8 +205,8 @@ export const processRoutes: readonly DescribedRoute[] = [
     anyRegion: true,
     body: 'none',
     handle: async (request) => {
-      await request.call(processMethods.reload, {})
-      return {}
+      const warning = await request.call(processMethods.reload, {})
+      return warning === null ? {} : { headers: { [warningHeader]: warning } }
     },
   },
   {

@@ -289,10 +289,15 @@ t.test('a reload is done before it is answered, and its failure is the answer', 
   const reload = async () => {
     times += 1
     if (times === 2) throw new MusterError('invalid_argument', 'limits: no such setting')
+    return times === 3 ? 'these take a restart: ports.http' : null
   }
   const server = await serverOfOne(t, { agent: { reload }, begin: false })
   const done = await server.ask('PUT', '/v1/agent/reload')
   t.same([done.status, done.body, times], [200, '', 1])
+  t.equal(done.headers['x-service-warning'], undefined)
   const failed = await server.ask('PUT', '/v1/agent/reload')
   t.same([failed.status, failed.body], [400, 'limits: no such setting'])
+  const warned = await server.ask('PUT', '/v1/agent/reload')
+  t.same([warned.status, warned.body], [200, ''], 'its body stays empty, as clients expect it')
+  t.equal(warned.headers['x-service-warning'], 'these take a restart: ports.http')
 })
