@@ -208,7 +208,7 @@ export const nomadRows: readonly Row[] = [
   row('login', post('/v1/acl/login', { AuthMethodName: 'x', LoginToken: 'x' })),
   noted('the log is a stream without an end, which the replay does not read', row('monitor')),
   noted(
-    'but for drivers, network modes, node pools and quotas of a namespace, which are not served: 400',
+    'but for drivers, network modes, node pools, clusters and quotas of a namespace, which are not served: 400',
     row('namespace apply', put('/v1/namespace/compat', { Name: 'compat' })),
   ),
   row('namespace list', get('/v1/namespaces', ['Name', 'Description'])),

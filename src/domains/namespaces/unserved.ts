@@ -2,19 +2,27 @@
 import { MusterError } from '../../lib/errors.ts'
 import { isJsonObject } from '../../lib/json-object.ts'
 
-/** That every node is in, and that Nomad's clients send. */
-const defaultPool = 'default'
+/** The pool that every node is in, and the cluster that is there without a name. Nomad's clients send both. */
+const defaultName = 'default'
+
+const chosen = [
+  ['NodePoolConfiguration', 'a namespace does not bound node pools here'],
+  ['VaultConfiguration', "a namespace does not bound Vault's clusters here"],
+  ['ConsulConfiguration', "a namespace does not bound Consul's clusters here"],
+] as const
 
 /** Throws `invalid_argument` with the path of the first member that says something. */
 export function checkUnserved(raw: (name: string) => unknown): void {
   const capabilities = saying(raw('Capabilities'), 'Capabilities')
   refuse(capabilities, 'a namespace does not bound drivers or networks here')
-  const pools = raw('NodePoolConfiguration')
-  const isDefault = isJsonObject(pools) && pools['Default'] === defaultPool
-  refuse(
-    saying(isDefault ? { ...pools, Default: '' } : pools, 'NodePoolConfiguration'),
-    `a namespace does not bound node pools here; Default may be ${JSON.stringify(defaultPool)}`,
-  )
+  for (const [path, reason] of chosen) {
+    const choice = raw(path)
+    const isDefault = isJsonObject(choice) && choice['Default'] === defaultName
+    refuse(
+      saying(isDefault ? { ...choice, Default: '' } : choice, path),
+      `${reason}; Default may be ${JSON.stringify(defaultName)}`,
+    )
+  }
   refuse(saying(raw('Quota'), 'Quota'), 'there are no quotas here')
 }
 

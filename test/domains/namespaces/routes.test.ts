@@ -71,6 +71,10 @@ void t.test('bounds that would not hold are refused, empty ones are not', async 
       { NodePoolConfiguration: { Default: 'default', Allowed: ['a'] } },
       'NodePoolConfiguration.Allowed',
     ],
+    [{ VaultConfiguration: { Default: 'eu' } }, 'VaultConfiguration.Default'],
+    [{ VaultConfiguration: { Default: 'default', Denied: ['eu'] } }, 'VaultConfiguration.Denied'],
+    [{ ConsulConfiguration: { Allowed: ['eu'] } }, 'ConsulConfiguration.Allowed'],
+    [{ ConsulConfiguration: 'eu' }, 'ConsulConfiguration'],
     [{ Quota: 'small' }, 'Quota'],
   ] as const
   for (const [body, path] of said) {
@@ -84,6 +88,9 @@ void t.test('bounds that would not hold are refused, empty ones are not', async 
     { Capabilities: {}, NodePoolConfiguration: {}, Quota: null },
     { Capabilities: { EnabledTaskDrivers: null, DisabledTaskDrivers: [] } },
     { NodePoolConfiguration: { Default: 'default', Allowed: null, Denied: [] } },
+    { VaultConfiguration: { Default: 'default', Allowed: null, Denied: null } },
+    { VaultConfiguration: null, ConsulConfiguration: {} },
+    { ConsulConfiguration: { Default: '', Allowed: [] } },
   ]
   for (const body of nothing) {
     t.equal((await server.ask('PUT', '/v1/namespace/app', body)).status, 200, JSON.stringify(body))
