@@ -3,6 +3,7 @@
  * bytes held by all of them together.
  */
 import { connect, type Socket } from 'node:net'
+import { present } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
@@ -24,7 +25,7 @@ const heldBytesMax = 64 * 1024 * 1024
 export type StreamStats = {
   accepted: number
   opened: number
-  /** Closed at once, because 128 were open. */
+  /** Closed for newer ones before they had said anything whole, because 128 were open. */
   turnedAway: number
   timedOut: number
 }
@@ -37,6 +38,8 @@ type Call = {
 
 type Stream = {
   readonly socket: Socket
+  /** Of the other side, without its port. */
+  readonly address: string
   readonly decoder: StreamDecoder
   /** Ends the stream; the reason goes to its waiters. */
   fail(error: MusterError): void
@@ -48,6 +51,7 @@ export class StreamSockets {
   readonly #clock: Clock
   readonly #logger: Logger
   readonly #rateLimited: RateLimitedLog
+  /** The oldest first. */
   readonly #inbound = new Set<Stream>()
   readonly #outbound = new Set<Stream>()
   #closed = false
@@ -66,15 +70,12 @@ export class StreamSockets {
       socket.destroy()
       return
     }
-    if (this.#inbound.size >= streamsMax) {
-      this.stats.turnedAway += 1
-      socket.destroy()
-      return
-    }
+    if (this.#inbound.size >= streamsMax) this.#makeRoom()
     this.stats.accepted += 1
     const from = { address, port: socket.remotePort ?? 0 }
     const stream: Stream = {
       socket,
+      address: formatAddress(address),
       decoder: this.#wire.decoder('request'),
       fail() {
         socket.destroy()
@@ -163,7 +164,12 @@ export class StreamSockets {
         reject(error)
         socket.destroy()
       }
-      const stream: Stream = { socket, decoder: this.#wire.decoder('answer'), fail }
+      const stream: Stream = {
+        socket,
+        address: formatAddress(to.address),
+        decoder: this.#wire.decoder('answer'),
+        fail,
+      }
       this.#watch(stream, this.#outbound, to, timeoutMs)
       const done = (message: StreamMessage): void => {
         resolve(message)
@@ -185,6 +191,22 @@ export class StreamSockets {
         reject(new MusterError('unavailable', `the gossip stream to ${where} was cut off`))
       })
     })
+  }
+
+  /**
+   * A member says what it wants at once. So of the address that has most streams the oldest one goes: who opens many and says
+   * nothing keeps nobody out.
+   */
+  #makeRoom(): void {
+    const byAddress = Map.groupBy(this.#inbound, ({ address }) => address)
+    let most: readonly Stream[] = []
+    for (const streams of byAddress.values()) if (streams.length > most.length) most = streams
+    const oldest = present(most[0], 'a stream where there are many')
+    this.stats.turnedAway += 1
+    // Its 'close' comes later, and the next one must find another.
+    this.#inbound.delete(oldest)
+    oldest.decoder.end()
+    oldest.socket.destroy()
   }
 
   /** Keeps a stream in its set, under its deadline, until it is closed. */
