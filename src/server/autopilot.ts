@@ -26,8 +26,8 @@ type Seen = {
   readonly healthy: boolean
   readonly sinceMs: number
   readonly sinceWallMs: number
-  /** When it became a member; null: it was one before this leader looked. */
-  readonly joinedWallMs: number | null
+  /** When it became a member, monotonic; null: it was one before this leader looked. */
+  readonly joinedMs: number | null
 }
 
 export class Autopilot {
@@ -67,7 +67,7 @@ export class Autopilot {
         healthy,
         sinceMs: goesOn ? before.sinceMs : nowMs,
         sinceWallMs: goesOn ? before.sinceWallMs : wallMs,
-        joinedWallMs: before === undefined ? (isFirst ? null : wallMs) : before.joinedWallMs,
+        joinedMs: before === undefined ? (isFirst ? null : nowMs) : before.joinedMs,
       })
     }
     this.#seen = next
@@ -93,7 +93,7 @@ export class Autopilot {
     return servers
       .filter(({ id, member }) => {
         const failed = member.status === 'failed' && member.goneAtMs !== null
-        return failed && voters.some((voter) => voter.id === id) && this.#isReplaced(voters, member)
+        return failed && voters.some((voter) => voter.id === id) && this.#isReplaced(voters, id)
       })
       .map(({ id }) => id)
   }
@@ -103,7 +103,7 @@ export class Autopilot {
     const { pool, status } = this.#options
     const gone = pool()?.find((server) => server.id === id)
     if (gone === undefined || gone.member.status !== 'failed') return
-    const replacement = this.#replacements(status().configuration.members, gone.member)[0]
+    const replacement = this.#replacements(status().configuration.members, id)[0]
     if (replacement !== undefined) this.#used.add(replacement.id)
   }
 
@@ -157,16 +157,18 @@ export class Autopilot {
     return progress.match >= this.#expectedIndex - config.trailingLogsMax
   }
 
-  #isReplaced(voters: readonly Member[], gone: GossipServer['member']): boolean {
+  #isReplaced(voters: readonly Member[], gone: string): boolean {
     return this.#replacements(voters, gone).length > 0
   }
 
-  #replacements(members: readonly Member[], gone: GossipServer['member']): readonly Member[] {
+  /** Those that came once this leader heard `gone` no more: gossip notices seconds later, and a supervisor may be quicker. */
+  #replacements(members: readonly Member[], gone: string): readonly Member[] {
+    const lastHeardMs = this.#options.status().followers.get(gone)?.lastContact ?? Infinity
     return members.filter(({ id, role }) => {
       const seen = this.#seen.get(id)
       if (role !== 'voter' || seen === undefined || !seen.healthy || this.#used.has(id))
         return false
-      return seen.joinedWallMs !== null && seen.joinedWallMs > (gone.goneAtMs ?? Infinity)
+      return seen.joinedMs !== null && seen.joinedMs > lastHeardMs
     })
   }
 

@@ -10,6 +10,7 @@ function world(config: Partial<AutopilotConfig> = {}) {
   /** By name: entries held, milliseconds since the last answer. */
   const followers = new Map<string, { match: number; silentMs: number }>()
   const failed = new Map<string, number>()
+  const lastHeard = new Map<string, number>()
   const status = (): RaftStatus => ({
     id: 's1',
     role: state.role as RaftStatus['role'],
@@ -34,7 +35,11 @@ function world(config: Partial<AutopilotConfig> = {}) {
     followers: new Map(
       [...followers].map(([name, { match, silentMs }]) => [
         name,
-        { match, state: 'replicate' as const, lastContact: state.nowMs - silentMs },
+        {
+          match,
+          state: 'replicate' as const,
+          lastContact: Math.min(state.nowMs - silentMs, lastHeard.get(name) ?? Infinity),
+        },
       ]),
     ),
   })
@@ -66,7 +71,7 @@ function world(config: Partial<AutopilotConfig> = {}) {
   const hears = (name: string, match = state.lastIndex, silentMs = 0) =>
     followers.set(name, { match, silentMs })
   for (const name of ['s2', 's3']) hears(name)
-  return { state, followers, failed, autopilot, hears }
+  return { state, followers, failed, lastHeard, autopilot, hears }
 }
 
 t.test('who is silent, behind or failed is not healthy', async (t) => {
@@ -108,27 +113,42 @@ t.test('a learner is stable once it was healthy for the whole time', async (t) =
 })
 
 t.test('a failed voter goes once another took its place, one for one', async (t) => {
-  const { autopilot, hears, failed, state } = world()
+  const { autopilot, hears, failed, lastHeard, state } = world()
   autopilot.observe()
-  failed.set('s2', state.nowMs)
-  failed.set('s3', state.nowMs)
-  autopilot.observe()
-  t.same(autopilot.dead(), [], 'nobody replaces them')
+  for (const name of ['s2', 's3']) lastHeard.set(name, state.nowMs)
   state.nowMs += 1_000
   state.names.push('s4')
   hears('s4')
   autopilot.observe()
-  t.same(autopilot.dead(), ['s2', 's3'])
+  t.same(autopilot.dead(), [], 'nobody says that they failed')
+  state.nowMs += 6_000
+  for (const name of ['s2', 's3']) failed.set(name, state.nowMs)
+  t.same(autopilot.dead(), ['s2', 's3'], 'it came before gossip noticed')
   autopilot.removed('s2')
   state.names = state.names.filter((name) => name !== 's2')
   t.same(autopilot.dead(), [], 's4 stands for one')
 })
 
+t.test('one that was there while the failed one still answered replaces nobody', async (t) => {
+  const { autopilot, hears, failed, lastHeard, state } = world()
+  autopilot.observe()
+  state.nowMs += 1_000
+  state.names.push('s4')
+  hears('s4')
+  autopilot.observe()
+  lastHeard.set('s2', state.nowMs)
+  state.nowMs += 6_000
+  failed.set('s2', state.nowMs)
+  autopilot.observe()
+  t.same(autopilot.dead(), [])
+})
+
 t.test('dead servers stay when told so, and when too few would remain', async (t) => {
   for (const config of [{ cleanupDeadServers: false }, { quorumMin: 4 }]) {
-    const { autopilot, hears, failed, state } = world(config)
+    const { autopilot, hears, failed, lastHeard, state } = world(config)
     autopilot.observe()
     failed.set('s2', state.nowMs)
+    lastHeard.set('s2', state.nowMs)
     state.nowMs += 1_000
     state.names.push('s4')
     hears('s4')
