@@ -14,9 +14,13 @@ export function buildRegistry(methods: readonly Method[]): Registry {
   return registry
 }
 
-/** Throws `not_found` for a name nobody gave. */
+/** Throws `not_implemented` for a name nobody gave: another program than this one knows it. */
 export function findMethod(registry: Registry, name: string): Method {
   const found = registry.get(name)
   if (found !== undefined) return found
-  throw new MusterError('not_found', `there is no method ${JSON.stringify(name.slice(0, 100))}`)
+  const shown = JSON.stringify(name.slice(0, 100))
+  throw new MusterError(
+    'not_implemented',
+    `the program that was asked does not know ${shown}: it may be older than this one`,
+  )
 }

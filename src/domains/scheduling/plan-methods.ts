@@ -42,7 +42,8 @@ export type PlannedJob = {
   readonly failed: Readonly<Record<string, ReturnType<typeof shownMetrics>>>
   readonly evaluations: readonly EvaluationRow[]
   /** That would end for those of the job. */
-  readonly preempted: readonly PreemptedAllocation[]
+  /** Absent: the leader's program is older. */
+  readonly preempted?: readonly PreemptedAllocation[]
   readonly jobModifyIndex: number
   readonly diff: AnnotatedDiff | null
   /** Null: it is not started by time. */

@@ -132,13 +132,13 @@ export const planRoutes: readonly DescribedRoute[] = [
 ]
 
 function shownPlan(planned: PlannedJob) {
-  const { desired, failed, evaluations, diff, nextLaunchMs } = planned
+  const { desired, failed, evaluations, diff, nextLaunchMs, preempted = [] } = planned
   return {
     Annotations: {
       DesiredTGUpdates: Object.fromEntries(
         desired.map(([group, counts]) => [group, shownDesired(counts)]),
       ),
-      PreemptedAllocs: planned.preempted.length === 0 ? null : planned.preempted.map(shownStub),
+      PreemptedAllocs: preempted.length === 0 ? null : preempted.map(shownStub),
     },
     FailedTGAllocs: Object.keys(failed).length === 0 ? null : failed,
     JobModifyIndex: planned.jobModifyIndex,
