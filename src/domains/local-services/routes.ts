@@ -15,6 +15,7 @@ import {
   AgentServices,
   CheckUpdateBody,
 } from './shapes.ts'
+import { refuseUnserved } from './unserved-routes.ts'
 
 const done: ApiReply = { status: 200 }
 
@@ -90,6 +91,7 @@ export const localServiceRoutes: readonly DescribedRoute[] = [
     },
     async (request) => {
       const fields = new Fields(request.json, { anyCase: true })
+      refuseUnserved(fields)
       const service = givenServiceOf(fields, 'Name')
       const one = fields.raw('Check')
       const many = [...(one === undefined ? [] : [one]), ...(fields.list('Checks') ?? [])]

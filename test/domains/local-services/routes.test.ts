@@ -127,6 +127,44 @@ void t.test(
   },
 )
 
+void t.test('what would be without effect in a service is refused, by its name', async (t) => {
+  const server = await serverOfOne(t, { begin: false })
+  const register = (more: object) => put(server, 'service/register', { Name: 'web', ...more })
+  const mesh =
+    'must be left out: there is no service mesh here; a proxy is registered as a service of its own'
+  const refused = [
+    [{ Connect: { Native: true } }, `Connect.Native ${mesh}`],
+    [{ connect: { sidecarservice: {} } }, `Connect.sidecarservice ${mesh}`],
+    [{ Connect: { SidecarService: { Port: 1 } } }, `Connect.SidecarService ${mesh}`],
+    [{ Connect: 'yes' }, `Connect ${mesh}`],
+    [{ Proxy: { DestinationServiceName: 'db' } }, `Proxy ${mesh}`],
+    [
+      { SocketPath: '/run/web.sock' },
+      'SocketPath must be left out: a service is reached at its Address and Port',
+    ],
+    [
+      { Locality: { Region: 'eu', Zone: 'a' } },
+      'Locality must be left out: instances are told apart by Meta, as by { "zone": "a" }',
+    ],
+    [
+      { Ports: [{ Name: 'http', Port: 80 }] },
+      'Ports must be left out: a service has one Port; others are given with TaggedAddresses, or in Meta',
+    ],
+  ] as const
+  for (const [more, body] of refused) t.match(await register(more), { status: 400, body })
+  t.same((await server.ask('GET', '/v1/agent/services')).json(), {})
+  const empty = [
+    { Connect: null, Proxy: null, SocketPath: null, Locality: null, Ports: null },
+    { Connect: {}, Proxy: {}, SocketPath: '', Locality: {}, Ports: [] },
+    {
+      Connect: { Native: false, SidecarService: null },
+      Proxy: { MeshGateway: {}, Expose: { Checks: false }, Upstreams: [], LocalServicePort: 0 },
+      Locality: { Region: '', Zone: '' },
+    },
+  ]
+  for (const more of empty) t.match(await register(more), { status: 200 })
+})
+
 void t.test('a check of a node deregisters no service', async (t) => {
   const server = await serverOfOne(t, { begin: false })
   const body = { Name: 'disk', TTL: '1h', DeregisterCriticalServiceAfter: '1m' }
