@@ -9,7 +9,15 @@ import { healthMethods } from './health-methods.ts'
 import { catalogMethods } from './methods.ts'
 import { catalogDeregister, catalogRegister } from './register-methods.ts'
 import { agentNodeOf, deregistrationOf, registrationOf } from './registration-routes.ts'
-import { filterOf, listed, named, nodeMeta, ofNodeMeta, scopedRoutes } from './scope-routes.ts'
+import {
+  filterOf,
+  listed,
+  named,
+  nodeMeta,
+  ofNodeMeta,
+  scopedRoutes,
+  tailOf,
+} from './scope-routes.ts'
 import {
   AgentNodeBody,
   Check,
@@ -28,7 +36,7 @@ const waitMsMax = 600_000
 
 const route = scopedRoutes({ waitMsMax })
 
-const ofService = { service: text('Name of the service') }
+const ofService = { '*': text('Name of the service, slashes included') }
 const ofNode = { node: text('Name or UUID of the node') }
 const ofTag = optionally({ tag: text('That the instance must have, once or several times') })
 
@@ -145,7 +153,7 @@ export const catalogRoutes: readonly DescribedRoute[] = [
   ),
   route(
     'GET',
-    '/v1/catalog/service/:service',
+    '/v1/catalog/service/*',
     {
       summary: 'List the instances of a service',
       permission: 'filtered',
@@ -210,7 +218,7 @@ export const catalogRoutes: readonly DescribedRoute[] = [
   ),
   route(
     'GET',
-    '/v1/health/checks/:service',
+    '/v1/health/checks/*',
     {
       summary: 'List the checks of a service',
       permission: 'filtered',
@@ -221,7 +229,7 @@ export const catalogRoutes: readonly DescribedRoute[] = [
     },
     async (request) => {
       const args = {
-        service: named(request, 'service', 'service name'),
+        service: tailOf(request, 'service name'),
         meta: nodeMeta(request),
         ...pageOf(request),
       }
@@ -250,7 +258,7 @@ export const catalogRoutes: readonly DescribedRoute[] = [
   ),
   route(
     'GET',
-    '/v1/health/service/:service',
+    '/v1/health/service/*',
     {
       summary: 'List the instances of a service with node and checks',
       permission: 'filtered',
@@ -278,7 +286,7 @@ export const catalogRoutes: readonly DescribedRoute[] = [
 /** Which instances of a service are asked for. */
 function instancesOf(request: ApiRequest) {
   return {
-    service: named(request, 'service', 'service name'),
+    service: tailOf(request, 'service name'),
     tags: request.search.all('tag').filter((tag) => tag !== ''),
     meta: nodeMeta(request),
     ...pageOf(request),

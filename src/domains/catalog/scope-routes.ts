@@ -65,6 +65,12 @@ export function named(request: ApiRequest, parameter: string, what: string): str
   return value
 }
 
+/** What `*` stands for, slashes included: clients in Go send names as they are. Throws `invalid_argument` where nothing is there. */
+export function tailOf({ tail }: ApiRequest, what: string): string {
+  if (tail === '') throw new MusterError('invalid_argument', `Missing ${what}`)
+  return tail
+}
+
 export const ofNodeMeta = optionally({
   'node-meta': text('`key:value` that the node must have, once or several times'),
 })

@@ -29,11 +29,11 @@ export const localServicesDomain = defineDomain({
   routes: [
     ...localServiceRoutes,
     ...alsoByGet(localServiceRoutes, [
-      '/v1/agent/service/deregister/:id',
-      '/v1/agent/check/deregister/:id',
-      '/v1/agent/check/pass/:id',
-      '/v1/agent/check/warn/:id',
-      '/v1/agent/check/fail/:id',
+      '/v1/agent/service/deregister/*',
+      '/v1/agent/check/deregister/*',
+      '/v1/agent/check/pass/*',
+      '/v1/agent/check/warn/*',
+      '/v1/agent/check/fail/*',
     ]),
     ...localHealthRoutes,
   ],

@@ -1,6 +1,7 @@
-/** `/v1/agent/service/:id`, `/v1/agent/health/service/…` and maintenance, as Consul's clients request them. */
+/** `/v1/agent/service/*`, `/v1/agent/health/service/…` and maintenance, as Consul's clients request them. */
 import { Type, type TSchema } from 'typebox'
 import { waitOf } from '../../api/blocking.ts'
+import { decodePath } from '../../api/request-path.ts'
 import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
 import {
   done,
@@ -13,7 +14,7 @@ import {
   type Replies,
 } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { named, scopedRoutes } from '../catalog/scope-routes.ts'
+import { scopedRoutes, tailOf } from '../catalog/scope-routes.ts'
 import { worst, localHealthMethods, type HealthWord, type ServiceHealth } from './health-methods.ts'
 import { localServiceMethods } from './methods.ts'
 import { HashedAgentService, ServiceHealth as ServiceHealthShape } from './shapes.ts'
@@ -31,7 +32,9 @@ const falseWords: readonly string[] = ['0', 'f', 'F', 'false', 'FALSE', 'False']
 const waitMsMax = 600_000
 
 const route = scopedRoutes()
-const withId = { id: text('ID of the service') }
+const withId = { '*': text('ID of the service, slashes included') }
+/** Of routes below `/v1/agent/service` whose path is no id, by whatever method. */
+const wordsBelow: readonly string[] = ['deregister', 'maintenance']
 const maintenance = {
   enable: flag('Into it, or out of it'),
   ...optionally({ reason: text('For people') }),
@@ -59,7 +62,7 @@ const setMaintenance = async (request: ApiRequest, serviceId: string): Promise<A
 export const localHealthRoutes: readonly DescribedRoute[] = [
   route(
     'GET',
-    '/v1/agent/service/:id',
+    '/v1/agent/service/*',
     {
       summary: 'Read a service of this agent',
       permission: 'service:read',
@@ -70,7 +73,8 @@ export const localHealthRoutes: readonly DescribedRoute[] = [
       example: { url: '/v1/agent/service/cache' },
     },
     async (request) => {
-      const id = named(request, 'id', 'service ID')
+      refuseOtherRoutes(request)
+      const id = tailOf(request, 'service ID')
       const hash = request.search.text('hash') ?? ''
       const waitMs = waitOf(request.search, waitMsMax)
       if (hash !== '') {
@@ -84,7 +88,7 @@ export const localHealthRoutes: readonly DescribedRoute[] = [
   ),
   route(
     'GET',
-    '/v1/agent/health/service/id/:id',
+    '/v1/agent/health/service/id/*',
     {
       summary: 'Health of a service of this agent, by its ID',
       permission: 'service:read',
@@ -95,7 +99,7 @@ export const localHealthRoutes: readonly DescribedRoute[] = [
       example: { url: '/v1/agent/health/service/id/cache', status: 503 },
     },
     async (request) => {
-      const id = named(request, 'id', 'service ID')
+      const id = tailOf(request, 'service ID')
       const health = await request.call(localHealthMethods.healthById, { id })
       if (health === null) return notFound(request, `ServiceId ${id} not found`, nobody)
       return healthReply(request, health.AggregatedStatus, health)
@@ -103,18 +107,18 @@ export const localHealthRoutes: readonly DescribedRoute[] = [
   ),
   route(
     'GET',
-    '/v1/agent/health/service/name/:name',
+    '/v1/agent/health/service/name/*',
     {
       summary: 'Health of the services of this agent that have a name',
       permission: 'service:read',
-      params: { name: text('Name of the services') },
+      params: { '*': text('Name of the services, slashes included') },
       query: asText,
       reply: healthReplies(Type.Array(ServiceHealthShape)),
       errors: ['not_found'],
       example: { url: '/v1/agent/health/service/name/cache?format=text', status: 503 },
     },
     async (request) => {
-      const name = named(request, 'name', 'service name')
+      const name = tailOf(request, 'service name')
       const all = await request.call(localHealthMethods.healthByName, { name })
       if (all.length === 0) return notFound(request, `ServiceName ${name} Not Found`, [])
       return healthReply(request, worst(all.map((one) => one.AggregatedStatus)), all)
@@ -138,7 +142,7 @@ export const localHealthRoutes: readonly DescribedRoute[] = [
   {
     ...route(
       'PUT',
-      '/v1/agent/service/maintenance/:id',
+      '/v1/agent/service/maintenance/*',
       {
         summary: 'Put a service of this agent into maintenance, or take it out',
         permission: 'service:write',
@@ -148,11 +152,19 @@ export const localHealthRoutes: readonly DescribedRoute[] = [
         errors: ['not_found'],
         example: { url: '/v1/agent/service/maintenance/cache?enable=false' },
       },
-      (request) => setMaintenance(request, named(request, 'id', 'service ID')),
+      (request) => setMaintenance(request, tailOf(request, 'service ID')),
     ),
     body: 'none',
   },
 ]
+
+/** Throws `method_not_allowed` for a path of another route. An id that begins so is read with its slash as `%2F`. */
+function refuseOtherRoutes({ path }: ApiRequest): void {
+  const [word = '', ...more] = path.split('/').slice(4)
+  if (more.length > 0 && wordsBelow.includes(decodePath(word))) {
+    throw new MusterError('method_not_allowed', 'Invalid method')
+  }
+}
 
 /** How clients find a service that is not there in the shape of one that is. */
 const nobody = { AggregatedStatus: 'critical', Service: null, Checks: null } as const

@@ -5,7 +5,7 @@ import { done as doneShape, filterable, flag, ok, optionally, text } from '../..
 import { MusterError } from '../../lib/errors.ts'
 import type { CheckStatus } from '../catalog/model.ts'
 import { checkNamespace, givenServiceOf, statusOf } from '../catalog/registration-routes.ts'
-import { filterOf, listed, named, scopedRoutes } from '../catalog/scope-routes.ts'
+import { filterOf, listed, scopedRoutes, tailOf } from '../catalog/scope-routes.ts'
 import { checkWithin, initialCheckOf } from './check-routes.ts'
 import { localServiceMethods } from './methods.ts'
 import {
@@ -21,12 +21,12 @@ const done: ApiReply = { status: 200 }
 
 const route = scopedRoutes()
 const ofItsService = 'service:write of its service, else node:write'
-const ofCheck = { id: text('CheckID of the check') }
+const ofCheck = { '*': text('CheckID of the check, slashes included') }
 
 const report = (word: string, status: CheckStatus): DescribedRoute => ({
   ...route(
     'PUT',
-    `/v1/agent/check/${word}/:id`,
+    `/v1/agent/check/${word}/*`,
     {
       summary: `Report a TTL check as ${status}`,
       permission: ofItsService,
@@ -37,7 +37,7 @@ const report = (word: string, status: CheckStatus): DescribedRoute => ({
       example: { url: `/v1/agent/check/${word}/beat` },
     },
     async (request) => {
-      const id = named(request, 'id', 'check ID')
+      const id = tailOf(request, 'check ID')
       await request.call(localServiceMethods.report, {
         id,
         status,
@@ -106,18 +106,18 @@ export const localServiceRoutes: readonly DescribedRoute[] = [
   {
     ...route(
       'PUT',
-      '/v1/agent/service/deregister/:id',
+      '/v1/agent/service/deregister/*',
       {
         summary: 'Deregister a service of this agent',
         permission: 'service:write',
-        params: { id: text('ID of the service') },
+        params: { '*': text('ID of the service, slashes included') },
         reply: doneShape,
         errors: ['not_found'],
         example: { url: '/v1/agent/service/deregister/other', status: 404 },
       },
       async (request) => {
         await request.call(localServiceMethods.deregisterService, {
-          id: named(request, 'id', 'service ID'),
+          id: tailOf(request, 'service ID'),
         })
         return done
       },
@@ -152,7 +152,7 @@ export const localServiceRoutes: readonly DescribedRoute[] = [
   {
     ...route(
       'PUT',
-      '/v1/agent/check/deregister/:id',
+      '/v1/agent/check/deregister/*',
       {
         summary: 'Deregister a check of this agent',
         permission: ofItsService,
@@ -163,7 +163,7 @@ export const localServiceRoutes: readonly DescribedRoute[] = [
       },
       async (request) => {
         await request.call(localServiceMethods.deregisterCheck, {
-          id: named(request, 'id', 'check ID'),
+          id: tailOf(request, 'check ID'),
         })
         return done
       },
@@ -175,7 +175,7 @@ export const localServiceRoutes: readonly DescribedRoute[] = [
   report('fail', 'critical'),
   route(
     'PUT',
-    '/v1/agent/check/update/:id',
+    '/v1/agent/check/update/*',
     {
       summary: 'Report a TTL check',
       permission: ofItsService,
@@ -189,7 +189,7 @@ export const localServiceRoutes: readonly DescribedRoute[] = [
       },
     },
     async (request) => {
-      const id = named(request, 'id', 'check ID')
+      const id = tailOf(request, 'check ID')
       const fields = new Fields(request.json, { anyCase: true })
       const status = fields.text('Status') ?? ''
       if (status === '') throw new MusterError('invalid_argument', 'Missing Status')

@@ -105,7 +105,7 @@ const bodies: Readonly<Record<string, readonly unknown[]>> = {
     { Name: 'grpc', GRPC: '127.0.0.1:1/x', GRPCUseTLS: false, Interval: '10h' },
     { Name: 'script', Args: ['/bin/true'], Interval: '10h' },
   ],
-  'PUT /v1/agent/check/update/:id': [{ Status: 'passing', Output: 'o' }],
+  'PUT /v1/agent/check/update/*': [{ Status: 'passing', Output: 'o' }],
   'PUT /v1/session/create': [
     {},
     {

@@ -9,7 +9,7 @@ const textLengthMax = 2_000
 
 /** Answers of 400 and above that are documents, by route and status. How a service fares is told by the status as well. */
 const documents: ReadonlySet<string> = new Set([
-  ...['id/:id', 'name/:name'].flatMap((end) =>
+  ...['id/*', 'name/*'].flatMap((end) =>
     [404, 429, 503].map((status) => `GET /v1/agent/health/service/${end} ${status}`),
   ),
   'PUT /v1/txn 409',

@@ -57,13 +57,13 @@ const filtered: ReadonlySet<string> = new Set([
   'GET /v1/deployment/allocations/:deployment_id',
   'GET /v1/catalog/nodes',
   'GET /v1/catalog/services',
-  'GET /v1/catalog/service/:service',
+  'GET /v1/catalog/service/*',
   'GET /v1/catalog/node/:node',
   'GET /v1/catalog/node-services/:node',
   'GET /v1/health/node/:node',
-  'GET /v1/health/checks/:service',
+  'GET /v1/health/checks/*',
   'GET /v1/health/state/:state',
-  'GET /v1/health/service/:service',
+  'GET /v1/health/service/*',
   'GET /v1/agent/services',
   'GET /v1/agent/checks',
   'GET /v1/session/info/:uuid',
@@ -81,8 +81,8 @@ const filtered: ReadonlySet<string> = new Set([
 /** What they require follows from the check that the agent has. */
 const ofItsService: ReadonlySet<string> = new Set(
   ['deregister', 'pass', 'warn', 'fail', 'update'].flatMap((change) => [
-    `PUT /v1/agent/check/${change}/:id`,
-    `GET /v1/agent/check/${change}/:id (consul)`,
+    `PUT /v1/agent/check/${change}/*`,
+    `GET /v1/agent/check/${change}/* (consul)`,
   ]),
 )
 
@@ -136,8 +136,8 @@ const examples: Readonly<Record<string, { readonly url?: string; readonly body?:
   'PUT /v1/agent/service/register': { body: { Name: 'x' } },
   'PUT /v1/agent/check/register': { body: { Name: 'x', TTL: '10s' } },
   'PUT /v1/agent/maintenance': { url: '/v1/agent/maintenance?enable=true' },
-  'PUT /v1/agent/service/maintenance/:id': { url: '/v1/agent/service/maintenance/x?enable=true' },
-  'PUT /v1/agent/check/update/:id': { body: { Status: 'passing' } },
+  'PUT /v1/agent/service/maintenance/*': { url: '/v1/agent/service/maintenance/x?enable=true' },
+  'PUT /v1/agent/check/update/*': { body: { Status: 'passing' } },
   'PUT /v1/session/destroy/:uuid': { url: '/v1/session/destroy/{session}' },
   'PUT /v1/session/renew/:uuid': { url: '/v1/session/renew/{session}' },
   'GET /v1/acl/explain': { url: '/v1/acl/explain?path=/v1/kv/x' },

@@ -259,3 +259,100 @@ void t.test('only who may write a service or the node may register', async (t) =
   t.equal((await put(server, 'check/pass/unknown')).status, 403, 'whether it is there is not told')
   t.equal((await put(server, 'service/deregister/api')).status, 200)
 })
+
+void t.test('ids with slashes are addressed as they are, and percent-encoded', async (t) => {
+  const server = await serverOfOne(t, { begin: false })
+  const get = (path: string) => server.ask('GET', `/v1/${path}`)
+  const register = () =>
+    put(server, 'service/register', {
+      Name: 'shop/web',
+      ID: 'shop/web/1',
+      Check: { CheckID: 'a/b//c', TTL: '1m' },
+    })
+  for (const [name, id, check] of [
+    ['shop/web', 'shop/web/1', 'a/b//c'],
+    ['shop%2Fweb', 'shop%2Fweb%2F1', 'a%2fb%2F%2Fc'],
+    ['shop%2Fweb', 'shop/web%2F1', 'a/b%2F/c'],
+  ] as const) {
+    await register()
+    t.match((await get(`agent/service/${id}`)).json(), { ID: 'shop/web/1' }, id)
+    t.match((await get(`catalog/service/${name}`)).json(), [{ ServiceID: 'shop/web/1' }])
+    t.match((await get(`health/service/${name}`)).json(), [{ Service: { ID: 'shop/web/1' } }])
+    t.match((await get(`agent/health/service/id/${id}`)).json(), { Service: { ID: 'shop/web/1' } })
+    t.match((await get(`agent/health/service/name/${name}`)).json(), [
+      { Service: { ID: 'shop/web/1' } },
+    ])
+    const statuses = async () =>
+      (await checks(server, `/v1/health/checks/${name}`)).map(({ Status }) => Status)
+    for (const [word, status] of [
+      ['pass', 'passing'],
+      ['warn', 'warning'],
+      ['fail', 'critical'],
+    ] as const) {
+      t.match(await put(server, `check/${word}/${check}`), { status: 200 })
+      t.same(await statuses(), [status], word)
+    }
+    t.match(await put(server, `check/update/${check}`, { Status: 'passing' }), { status: 200 })
+    t.same(await statuses(), ['passing'])
+    t.match(await put(server, `check/deregister/${check}`), { status: 200 })
+    t.same(await statuses(), [])
+    t.match(await put(server, `service/maintenance/${id}?enable=true`), { status: 200 })
+    t.same(await statuses(), ['critical'])
+    t.match(await put(server, `service/deregister/${id}`), { status: 200 })
+    t.equal((await get(`agent/service/${id}`)).status, 404)
+  }
+  t.equal((await put(server, 'service/deregister/')).status, 400, 'nothing is no id')
+  t.equal((await get('catalog/service/')).status, 400)
+})
+
+void t.test('an id takes no path from another route', async (t) => {
+  const server = await serverOfOne(t, { begin: false })
+  const get = (path: string) => server.ask('GET', `/v1/agent/service/${path}`)
+  for (const id of ['web', 'deregister/web', 'maintenance/web', 'register', 'register/web']) {
+    await put(server, 'service/register', { Name: 'web', ID: id })
+  }
+  const refused = [
+    'deregister/web',
+    'maintenance/web',
+    '%64eregister/web',
+    'maintenance/',
+    'maintenance/a/b',
+  ]
+  for (const path of refused) t.equal((await get(path)).status, 405, path)
+  for (const id of ['register', 'register/web', 'deregister%2Fweb', 'maintenance%2fweb']) {
+    t.match((await get(id)).json(), { ID: decodeURIComponent(id) }, id)
+  }
+  const asConsul = { 'x-service-dialect': 'consul' }
+  const gone = await server.ask(
+    'GET',
+    '/v1/agent/service/deregister/web',
+    undefined,
+    undefined,
+    asConsul,
+  )
+  t.equal(gone.status, 200, 'which GET serves there')
+  t.equal((await get('web')).status, 404)
+  t.equal((await get('deregister%2Fweb')).status, 200)
+})
+
+void t.test('rights are judged by the decoded name', async (t) => {
+  let allowed = new Set<unknown>(['a/b', 'a'])
+  const authorizer: Authorizer = {
+    resolve: () => ({
+      may: (wanted) =>
+        wanted.resource === 'none' || ('service' in wanted && allowed.has(wanted.service)),
+    }),
+  }
+  const server = await serverOfOne(t, { begin: false, authorizer })
+  await put(server, 'service/register', { Name: 'a/b' })
+  await put(server, 'service/register', { Name: 'a' })
+  for (const path of ['a/b', 'a%2Fb']) {
+    allowed = new Set(['a', 'a%2Fb'])
+    t.equal((await server.ask('GET', `/v1/agent/service/${path}`)).status, 403, path)
+    t.equal((await put(server, `service/deregister/${path}`)).status, 403, path)
+    allowed = new Set(['a/b'])
+    t.equal((await server.ask('GET', `/v1/agent/service/${path}`)).status, 200, path)
+  }
+  t.equal((await put(server, 'service/deregister/a')).status, 403)
+  t.equal((await put(server, 'service/deregister/a/b')).status, 200)
+})
