@@ -2,6 +2,8 @@
  * Path, query and error text of a request without the secrets in them. What is shown of a query is a list, not what is
  * hidden: the next parameter that is invented, and every misspelt one, is hidden until it stands here.
  */
+import { looksLikeAddress } from '../lib/host-port.ts'
+
 export const hidden = '<redacted>'
 
 /** A path or query that is longer is cut. */
@@ -40,8 +42,12 @@ const shownParameters = new Map<string, RegExp>(
   ).flatMap(([form, names]) => names.split(' ').map((name) => [name, form] as const)),
 )
 
-/** Parameters of paths that are UUIDs. Whatever else stands there may be the secret that belongs to one. */
-const uuidParameters: ReadonlySet<string> = new Set([':accessor', ':uuid'])
+/** Parameters of paths that have one form, UUIDs or addresses. Whatever else stands there may be a secret, that of the UUID for one. */
+const parameterForms: ReadonlyMap<string, (text: string) => boolean> = new Map([
+  [':accessor', (text) => uuid.test(text)],
+  [':uuid', (text) => uuid.test(text)],
+  [':address', (text) => looksLikeAddress(decoded(text))],
+])
 
 /** Below it each mount has the paths of its type. */
 const pathsOfMounts = '/v1/auth/*'
@@ -80,7 +86,7 @@ function shownPath(path: string, route: string | null): string {
   const names = route.split('/')
   return path
     .split('/')
-    .map((part, at) => (uuidParameters.has(names[at] ?? '') && !uuid.test(part) ? hidden : part))
+    .map((part, at) => (parameterForms.get(names[at] ?? '')?.(part) === false ? hidden : part))
     .join('/')
 }
 

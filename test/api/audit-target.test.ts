@@ -13,6 +13,7 @@ t.test('a path and its known parameters are shown as they were sent', async (t) 
     [`/v1/session/renew/${uuid}?dc=dc1`, '/v1/session/renew/:uuid'],
     [`/v1/acl/token/${uuid}`, '/v1/acl/token/:accessor'],
     ['/v1/catalog/service/web?tag=a&tag=b', '/v1/catalog/service/*'],
+    ['/v1/agent/join/10.0.0.2%3A4648', '/v1/agent/join/:address'],
     ['/v1/agent/self?', '/v1/agent/self'],
     ['/v1/nowhere', null],
   ] as const
@@ -42,6 +43,8 @@ t.test('no secret is shown, wherever it was put', async (t) => {
     [`/v1/kv/x?ns=${encodeURIComponent(token).replace('T', '%54')}`, '/v1/kv/*'],
     [`/v1/kv/${token.replace('e', '%65')}`, '/v1/kv/*'],
     [`/v1/acl/token/${other}`, '/v1/acl/token/:accessor'],
+    [`/v1/agent/join/${other}`, '/v1/agent/join/:address'],
+    [`/v1/agent/join/${other.replace('.', '%2E')}:4648?wan=1`, '/v1/agent/join/:address'],
     [`/v1/session/info/${other}`, '/v1/session/info/:uuid'],
     [`/v1/acl/info/${other}`, null],
     [`/v1/auth/login/${other}?x=${other}`, null],

@@ -1,6 +1,7 @@
 /** What may be asked of this server's gossip. All of it runs where it arrives: gossip itself tells the others. */
 import { Type, type Static } from 'typebox'
 import { codeOf, MusterError, textOf } from '../../lib/errors.ts'
+import { looksLikeAddress } from '../../lib/host-port.ts'
 import { defineLocalMethod, type LocalContext } from '../../rpc/method.ts'
 import type { KeyReport, Pool, PoolMember, PoolOfServer } from './pool.ts'
 import { gossipPool } from './services.ts'
@@ -62,7 +63,11 @@ const joinAsWriter = defineLocalMethod({
 async function joinAll(context: LocalContext, { addresses }: Static<typeof JoinArgs>) {
   const { joined, errors } = await present(context.service(gossipPool).pool).join(addresses)
   for (const { address, error } of errors) {
-    context.log.warn('a join by command failed', { address, reason: textOf(error) })
+    // The reason repeats the address.
+    const said = mayBeShown({ address, error })
+      ? { address, reason: textOf(error) }
+      : { reason: 'what was given is left out: it does not look like an address' }
+    context.log.warn('a join by command failed', said)
   }
   return { joined, errors: errors.map(joinFailure) }
 }
@@ -133,7 +138,15 @@ export const membersMethods = { list, join, joinAsWriter, forceLeave, keys, chan
  */
 function joinFailure({ address, error }: { address: string; error: Error }): string {
   if (codeOf(error) === 'conflict') return textOf(error)
+  if (!mayBeShown({ address, error })) {
+    return 'cannot join through what was given, which is left out here as it does not look like an address: write host:port'
+  }
   return `cannot join through ${address}: no member answered there; the log of this agent has the reason`
+}
+
+/** A token is easily put where the address belongs. Where a member answered is an address, however it looks. */
+function mayBeShown({ address, error }: { address: string; error: Error }): boolean {
+  return codeOf(error) === 'conflict' || looksLikeAddress(address)
 }
 
 /** Throws `conflict` for the key that a member encrypts with: each would refuse, one by one. */

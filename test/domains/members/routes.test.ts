@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { KeyOperation, Pool } from '../../../src/domains/members/pool.ts'
 import { MusterError } from '../../../src/lib/errors.ts'
+import { silentLogger, type Logger } from '../../../src/lib/log.ts'
 import type { Requirement } from '../../../src/rpc/method.ts'
 import { poolMember } from '../../support/pool-member.ts'
 import { serverOfOne } from '../server-of-one.ts'
@@ -39,7 +40,7 @@ function fake() {
     async join(addresses) {
       calls.push(['join', addresses])
       const errors = addresses
-        .filter((address) => address.startsWith('dead'))
+        .filter((address) => address.startsWith('dead') || address.includes('0000'))
         .map((address) => ({
           address,
           error: new MusterError(
@@ -146,6 +147,26 @@ t.test('join counts who answered, and says why nobody did', async (t) => {
     ['join', ['dead:1']],
     ['join', ['dead:2']],
   ])
+})
+
+t.test('a token in the place of an address is repeated nowhere', async (t) => {
+  const lines: string[] = []
+  const log: Logger = {
+    ...silentLogger,
+    warn: (message, fields) => lines.push(JSON.stringify({ message, ...fields })),
+    named: () => log,
+  }
+  const server = await serverOfOne(t, { pool: fake().pool, begin: false, log })
+  const token = '7a4b1c2d-0000-4000-8000-00000000abcd'
+  const error =
+    'cannot join through what was given, which is left out here as it does not look like an address: write host:port'
+  const byPath = await server.ask('PUT', `/v1/agent/join/${token}`)
+  t.same([byPath.status, byPath.body], [503, error])
+  const byQuery = await server.ask('PUT', `/v1/agent/join?address=${token}`)
+  t.same(byQuery.json(), { num_joined: 0, error })
+  await server.ask('PUT', '/v1/agent/join/dead:1')
+  t.match(lines.join(''), /a join by command failed.*left out.*dead:1: ECONNREFUSED/s)
+  t.notOk(lines.join('').includes(token))
 })
 
 t.test('force-leave takes names with and without the region, known or not', async (t) => {
