@@ -79,8 +79,8 @@ t.test(
     const { signal } = new AbortController()
     const ask = (method: string, args: unknown) =>
       dispatcher.handleForwarded({ ...caller, use: false, method, args, timeoutMs: 1_000 }, signal)
-    await t.rejects(ask('rows.steal', {}), { code: 'not_found' })
-    await t.rejects(ask('__proto__', {}), { code: 'not_found' })
+    await t.rejects(ask('rows.steal', {}), { code: 'not_implemented' })
+    await t.rejects(ask('__proto__', {}), { code: 'not_implemented' })
     await t.rejects(ask('rows.get', { key: 'a' }), { code: 'invalid_argument' })
   },
 )

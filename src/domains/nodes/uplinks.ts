@@ -40,6 +40,7 @@ const faults: ReadonlySet<ErrorCode> = new Set([
   'permission_denied',
   'rate_limited',
   'not_found',
+  'not_implemented',
   'incompatible',
 ])
 

@@ -89,7 +89,7 @@ t.test('a node is known by its secret, and by nothing else', async (t) => {
   const liar = await openAgent(t, port, { nodeId: other, name: 'liar' })
   await t.rejects(liar.ask('nodes.register', { spec: specOf('box') }), { code: 'invalid_argument' })
   for (const method of ['nodes.purge', 'server.leave', 'nodes.heard', 'nothing']) {
-    await t.rejects(liar.ask(method, { id }), /not for agents to ask|no method/)
+    await t.rejects(liar.ask(method, { id }), /not for agents to ask|does not know/)
   }
   await t.rejects(liar.ask('nodes.register', { spec: { name: 'liar' } }), {
     code: 'invalid_argument',

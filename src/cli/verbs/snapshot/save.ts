@@ -16,7 +16,8 @@ export const snapshotSave: Verb = {
   operands: { usage: '[FILE|-]', countMin: 0, countMax: 1 },
   about: `
 Saves the whole state and verifies it. Without FILE the name is muster-<time>.snap. An existing file
-is never overwritten; - is the standard output. Variables in it are sealed: keep the cluster key too, and elsewhere.
+is never overwritten; - is the standard output. Variables in it are sealed: keep the cluster key
+too, and elsewhere.
 `,
   flags: {
     stale: { summary: 'From the agent asked, also when there is no leader', value: null },
