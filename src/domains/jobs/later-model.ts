@@ -9,6 +9,9 @@ import type { Task } from './task-model.ts'
 /** The command version of the first programs that know them. */
 export const laterMembersVersion = 12
 
+/** The command version of the first programs that all know them: to those of 12 some were still added. */
+export const settledMembersVersion = 13
+
 /** The command version of the first programs that make deployments of system jobs, and change what one under way wants. */
 export const systemDeploymentsVersion = 15
 

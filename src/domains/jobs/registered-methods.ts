@@ -14,7 +14,7 @@ import { readJob } from './draft-model.ts'
 import { childSuffixLengthMax, dispatchedSpec } from './dispatch-model.ts'
 import {
   laterMembersOf,
-  laterMembersVersion,
+  settledMembersVersion,
   systemDeploymentMembersOf,
   systemDeploymentsVersion,
 } from './later-model.ts'
@@ -300,7 +300,7 @@ export function otherKindText(id: string, kind: JobKind): string {
 function mustKnowMembers(context: LeaderContext, spec: JobSpec): void {
   const { commandVersion } = context.read()
   const [path] = [
-    ...(commandVersion < laterMembersVersion ? laterMembersOf(spec) : []),
+    ...(commandVersion < settledMembersVersion ? laterMembersOf(spec) : []),
     ...(commandVersion < systemDeploymentsVersion ? systemDeploymentMembersOf(spec) : []),
   ]
   if (path === undefined) return
