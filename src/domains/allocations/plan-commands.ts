@@ -5,7 +5,7 @@
 import { defineCommand } from '../define.ts'
 import {
   isTerminal as isOver,
-  workloadsVersion,
+  settledWorkloadsVersion,
   type EvaluationRow,
   keyOfJob,
 } from '../evaluations/model.ts'
@@ -27,7 +27,7 @@ import { workingJobs } from './work-commands.ts'
 
 export const applyPlan = defineCommand({
   type: 'allocations.plan',
-  since: workloadsVersion,
+  since: settledWorkloadsVersion,
   args: Plan,
   load: async (reader, plan): Promise<PlanFound | null> => {
     const evaluation = evaluationById(reader, plan.evaluation)

@@ -17,6 +17,12 @@ export { defaultNamespace } from '../namespaces/model.ts'
 /** The command version of the first programs that schedule work. */
 export const workloadsVersion = 11
 
+/**
+ * The command version of the first programs that all know what is proposed for workloads now. Those of 11 came while that still changed, and
+ * the earliest of them would stop at an entry of the latest.
+ */
+export const settledWorkloadsVersion = 12
+
 export const jobIdLengthMax = 256
 export const groupNameLengthMax = 256
 const groupsMax = 256

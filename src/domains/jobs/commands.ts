@@ -13,6 +13,7 @@ import {
   JobId,
   NamespaceName,
   RowId,
+  settledWorkloadsVersion,
   workloadsVersion,
   type EvaluationRow,
 } from '../evaluations/model.ts'
@@ -60,7 +61,7 @@ export type RegisterOutcome =
 
 export const registerJob = defineCommand({
   type: 'jobs.register',
-  since: workloadsVersion,
+  since: settledWorkloadsVersion,
   args: Register,
   load: (reader, { namespace, id }) => {
     const before = jobOf(reader, namespace, id)

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { commandsByType, defineCommand, put, TimeMs } from '../define.ts'
 import type { Applied, Change } from '../../fsm/domain.ts'
 import { Count } from '../../fsm/row-schema.ts'
-import { workloadsVersion } from '../evaluations/model.ts'
+import { settledWorkloadsVersion } from '../evaluations/model.ts'
 import {
   brakeAfter,
   BrakeSettings,
@@ -26,7 +26,7 @@ export const SetBrake = Type.Object({
 
 export const setBrake = defineCommand({
   type: 'nodes.setBrake',
-  since: workloadsVersion,
+  since: settledWorkloadsVersion,
   args: Type.Object({
     ...SetBrake.properties,
     accessor: Type.String({ maxLength: 64 }),
@@ -43,7 +43,7 @@ export const setBrake = defineCommand({
 /** Nothing, where it is not on, or on for another storm. */
 export const releaseBrake = defineCommand({
   type: 'nodes.releaseBrake',
-  since: workloadsVersion,
+  since: settledWorkloadsVersion,
   args: Type.Object({
     /** null: whichever it is. */
     storm: Type.Union([Type.Null(), Count]),

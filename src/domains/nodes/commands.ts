@@ -117,7 +117,7 @@ function driverNews(before: NodeSpec['drivers'], after: NodeSpec['drivers']): re
 
 const StatusUpdate = Type.Object({
   id: NodeId,
-  /** Since `workloadsVersion` also `disconnected`, and `initializing` of one that was. */
+  /** Since `settledWorkloadsVersion` also `disconnected`, and `initializing` of one that was. */
   status: Type.Enum([...nodeStatuses]),
   /** Why it is silent: its heartbeats are missed, or gossip says that the machine failed and no server has its uplink. */
   cause: Type.Enum(['heartbeat', 'failed']),

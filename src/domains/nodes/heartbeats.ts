@@ -17,6 +17,7 @@ import { periodic, type Running } from '../../lib/periodic.ts'
 import type { Provided } from '../../rpc/services.ts'
 import type { knownNodes } from '../catalog/services.ts'
 import type { DutyContext } from '../duty.ts'
+import { settledWorkloadsVersion } from '../evaluations/model.ts'
 import { onView } from '../host.ts'
 import type { appliedCommands } from '../sessions/services.ts'
 import { purgeNode, registerNode, updateStatus, type StatusUpdate } from './commands.ts'
@@ -292,10 +293,12 @@ class HeartbeatDuty implements Running {
     const { view, work, clock } = this.#context
     return onView(view, async (reader) => {
       const updates: StatusUpdate[] = []
+      // Servers of older programs know no nodes that are disconnected.
+      const isKnown = reader.commandVersion >= settledWorkloadsVersion
       for (const found of silent) {
         const { id, left } = found
         const isGone = left === true || this.#known.get(id) === 'disconnected'
-        const windowMs = isGone ? null : await work.windowMs(reader, id)
+        const windowMs = isGone || !isKnown ? null : await work.windowMs(reader, id)
         if (windowMs === null) updates.push({ ...found, status: 'down' })
         else {
           const untilMs = Math.floor(clock.wallMs()) + windowMs

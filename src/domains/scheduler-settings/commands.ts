@@ -1,7 +1,7 @@
 /** The change of the settings. */
 import { Type } from 'typebox'
 import { commandsByType, defineCommand, put } from '../define.ts'
-import { workloadsVersion } from '../evaluations/model.ts'
+import { settledWorkloadsVersion } from '../evaluations/model.ts'
 import { SchedulerSettings, type SchedulerSettingsRow } from './model.ts'
 import { settingsOf } from './queries.ts'
 import { schedulerSettings } from './table.ts'
@@ -16,7 +16,7 @@ export type SetSettingsOutcome = { readonly changed: boolean; readonly row: Sche
 
 export const setSettings = defineCommand({
   type: 'schedulerSettings.set',
-  since: workloadsVersion,
+  since: settledWorkloadsVersion,
   args: SetSettings,
   load: (reader) => settingsOf(reader),
   apply: ({ index }, { settings, cas }, before) => {

@@ -11,6 +11,7 @@ import type { AskLeader } from '../../rpc/ask-leader.ts'
 import type { Provided } from '../../rpc/services.ts'
 import { Patterns } from '../../scheduler/operands.ts'
 import type { Plan, PlanOutcome } from '../allocations/plan-model.ts'
+import { settledWorkloadsVersion } from '../evaluations/model.ts'
 import { caughtUpTo, onView, type OpenView, type ReadBarrier } from '../host.ts'
 import type { appliedCommands } from '../sessions/services.ts'
 import { ClusterMirror } from './cluster-mirror.ts'
@@ -115,7 +116,7 @@ export class BorrowedWork implements Running {
   async #borrow(): Promise<boolean> {
     const { leads, workers, ask } = this.#options
     const max = Math.min(loanMax, workers.room)
-    if (leads() || max === 0) return false
+    if (leads() || max === 0 || !this.#isKnown()) return false
     const { index, evaluations } = await ask(this.#from(), lendMethod, {
       types: [...workers.types],
       max,
@@ -123,6 +124,16 @@ export class BorrowedWork implements Running {
     })
     for (const lent of evaluations) this.#begin(lent, index)
     return true
+  }
+
+  /** Whether the leader, and all servers, can read what is planned. */
+  #isKnown(): boolean {
+    const reader = this.#options.view()
+    try {
+      return reader.commandVersion >= settledWorkloadsVersion
+    } finally {
+      reader.close()
+    }
   }
 
   #begin(lent: LentEvaluation, index: number): void {

@@ -10,7 +10,7 @@ import { periodic, type Running } from '../../lib/periodic.ts'
 import { Patterns } from '../../scheduler/operands.ts'
 import type { Plan, PlanOutcome } from '../allocations/plan-model.ts'
 import type { DutyContext } from '../duty.ts'
-import type { NewEvaluation } from '../evaluations/model.ts'
+import { settledWorkloadsVersion, type NewEvaluation } from '../evaluations/model.ts'
 import { evaluationById, evaluationsIndex, openEvaluations } from '../evaluations/queries.ts'
 import { onView } from '../host.ts'
 import type { SchedulerSettingsRow } from '../scheduler-settings/model.ts'
@@ -67,6 +67,8 @@ class Scheduling implements Running {
   /** Of the settings as they were seen last; null: they were not. */
   #settingsIndex: number | null = null
   #isPaused = false
+  /** All servers can read what is planned. */
+  #isKnown = false
   #isStopping = false
 
   constructor(context: SchedulingContext) {
@@ -193,6 +195,7 @@ class Scheduling implements Running {
     try {
       for (const name of this.#mirror.refresh(reader)) this.#room.set(name, reader.appliedIndex)
       this.#heed(settingsOf(reader))
+      this.#isKnown = reader.commandVersion >= settledWorkloadsVersion
       if (this.#mirror.heldStorm !== held) this.#looksAgain()
     } finally {
       reader.close()
@@ -227,7 +230,7 @@ class Scheduling implements Running {
   }
 
   get #takes(): boolean {
-    return !this.#isStopping && !this.#isPaused && this.#mirror.isRead
+    return !this.#isStopping && !this.#isPaused && this.#isKnown && this.#mirror.isRead
   }
 
   /** Takes as many as the workers have room for. */

@@ -6,6 +6,7 @@ import {
   systemDeploymentMembersOf,
   systemDeploymentsVersion,
 } from '../../../src/domains/jobs/later-model.ts'
+import { settledWorkloadsVersion } from '../../../src/domains/evaluations/model.ts'
 import { serverOfOne } from '../server-of-one.ts'
 import { completed, jobWith } from './job-drafts.ts'
 
@@ -78,6 +79,23 @@ t.test('they are refused while a server has an older program', async (t) => {
   t.equal((await register({ MemoryMB: 600 })).status, 200)
   await server.propose({ type: 'state.raiseVersion', args: { version: settledMembersVersion } })
   t.equal((await register({ MemoryMaxMB: 600 })).status, 200)
+})
+
+t.test('while one has a program of the first jobs, none is registered', async (t) => {
+  const server = await serverOfOne(t, { commandVersion: settledWorkloadsVersion - 1 })
+  const path = '/v1/operator/scheduler/configuration'
+  const asked = [
+    ['/v1/jobs', { Job: jobWith({}) }],
+    [path, {}],
+    [path, { MemoryOversubscriptionEnabled: true }],
+    ['/v1/operator/scheduler/brake', {}],
+  ] as const
+  for (const [url, body] of asked) t.equal((await server.ask('PUT', url, body)).status, 501, url)
+  t.match(await server.ask('PUT', '/v1/jobs', { Job: jobWith({}) }), {
+    body: /^jobs\.register needs every server at command version 12; the cluster runs at 11/,
+  })
+  await server.propose({ type: 'state.raiseVersion', args: { version: settledWorkloadsVersion } })
+  for (const [url, body] of asked) t.equal((await server.ask('PUT', url, body)).status, 200, url)
 })
 
 t.test('so is what a system job asks of its deployments', async (t) => {

@@ -1,6 +1,7 @@
 /** The storm brake over a real state: when it goes on, what counts, and how it is released. */
 import t, { type Test } from 'tap'
 import { Heartbeats } from '../../../src/domains/nodes/heartbeats.ts'
+import { settledWorkloadsVersion } from '../../../src/domains/evaluations/model.ts'
 import { nodeById } from '../../../src/domains/nodes/queries.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLogger } from '../../../src/lib/log.ts'
@@ -265,6 +266,7 @@ function lookedAt(
   t: Test,
   { here }: Fleet,
   members: readonly { readonly id: string; readonly status: 'failed' | 'left' }[],
+  windowMs: number | null = null,
 ) {
   const heartbeats = new Heartbeats()
   const duty = heartbeats.start({
@@ -275,7 +277,7 @@ function lookedAt(
       const outcome = await here.apply(type, args)
       return { index: here.machine.appliedIndex, outcome }
     }),
-    work: { windowMs: async () => null, isAwaited: async () => false },
+    work: { windowMs: async () => windowMs, isAwaited: async () => false },
     settings: { ttlMsMin: 60_000, perSecondMax: 50, graceMs: 60_000, failoverMs: 60_000 },
     applied: {
       onCommand: (command, listener) => here.machine.onCommand(command, listener),
@@ -316,3 +318,17 @@ void t.test(
     t.match(many.here.brake.on, { lost: 256, nodes: 900 }, 'an entry has 256 nodes')
   },
 )
+
+void t.test('nodes are disconnected only where every server knows that they can be', async (t) => {
+  for (const [version, status] of [
+    [settledWorkloadsVersion - 1, 'down'],
+    [settledWorkloadsVersion, 'disconnected'],
+  ] as const) {
+    const here = new Fleet(await workloads(t, version))
+    const [id = ''] = await here.nodes(1)
+    lookedAt(t, here, [{ id, status: 'failed' }], minute)
+    await eventuallyTrue(`it is ${status}`, () =>
+      Promise.resolve(here.here.read((reader) => nodeById(reader, id))?.status === status),
+    )
+  }
+})
