@@ -192,7 +192,10 @@ export class AllocationRunner {
     this.#changed()
   }
 
-  /** What its server says of it now. Its tasks stay as they are: another version of them is another allocation. */
+  /**
+   * What its server says of it now. Its tasks run on: of another version of them only the rules of their restarts and their end may be
+   * others, which hold from here on.
+   */
   update(assigned: Assigned): void {
     const skips = assigned.skipsDelay === true && this.#assigned.skipsDelay !== true
     if (assigned.jobVersion !== this.#assigned.jobVersion) {
@@ -203,7 +206,7 @@ export class AllocationRunner {
     // What is known of tasks, here and on the disk, is so in the order of the first version.
     const group = groupInOrder(assigned.group, this.#plan) ?? this.#assigned.group
     this.#assigned = { ...assigned, group }
-    if (skips) this.#plan = this.#planOf()
+    this.#plan = this.#planOf()
     if (assigned.isUnknown === true && !this.isOver) {
       this.#tell(
         this.#plan.map(({ name }) => name),
