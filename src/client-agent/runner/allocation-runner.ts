@@ -226,10 +226,7 @@ export class AllocationRunner {
   lostContact(): boolean {
     if (this.#machine.isStopped || this.#hasLostContact || this.isOver) return false
     this.#hasLostContact = true
-    const stop = { because: contactLost, isFailure: true }
-    for (const { name, turn } of this.#plan) {
-      if (turn !== 'poststop') this.#take(inputOf(name, { type: 'stop', stop }))
-    }
+    this.#take({ type: 'giveUp', stop: { because: contactLost, isFailure: true } })
     return true
   }
 

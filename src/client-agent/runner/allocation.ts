@@ -50,6 +50,8 @@ export type AllocationInput =
   | { readonly type: 'task'; readonly task: string; readonly input: TaskInput }
   /** It is not wanted any more. */
   | { readonly type: 'stop' }
+  /** The agent ends its tasks for this reason. */
+  | { readonly type: 'giveUp'; readonly stop: Stop }
   /** All its tasks run once more, in their turns, also those that ended. Nothing follows where `canRunAgain` is false. */
   | { readonly type: 'again'; readonly because: EventSeed }
   | { readonly type: 'elapsed' }
@@ -124,6 +126,9 @@ export function stepAllocation(
       break
     case 'stop':
       steps.isStopped = true
+      break
+    case 'giveUp':
+      steps.giveUp({ type: 'stop', stop: input.stop })
       break
     case 'again':
       steps.putBack(input.because)
@@ -216,6 +221,11 @@ class Steps implements AllocationStep {
     if (member !== undefined) this.#step(member, input)
   }
 
+  /** The first to end for this reason, and so the others because of them. */
+  giveUp(stop: TaskInput): void {
+    for (const member of this.#firstToEnd(true)) this.#step(member, stop)
+  }
+
   /** Those of the last turn were not begun. */
   putBack(because: EventSeed): void {
     if (this.isEnding) return
@@ -306,14 +316,24 @@ class Steps implements AllocationStep {
     const reason = this.#reasonToEnd()
     if (reason === null && !this.isStopped) return
     const stop = stopBecause(reason?.because ?? null)
-    const others = this.#members.filter(({ plan }) => plan.turn !== 'poststop')
-    const leaders = others.filter((member) => member.plan.isLeader && !this.#isDead(member))
-    // Whoever the leader leads ends after it; one that failed does not wait for it.
-    const first = leaders.length > 0 && reason === null ? leaders : others
+    const first = this.#firstToEnd(reason !== null)
     for (const member of first) this.#step(member, stop)
-    if (first === leaders && leaders.every((member) => this.#isDead(member))) {
-      this.#endThoseThatMust()
-    }
+    // Those that had not begun are over at once.
+    if (first.length > 0 && first.every((member) => this.#isDead(member))) this.#endThoseThatMust()
+  }
+
+  /**
+   * Of those that still are. Whoever a leader leads ends after it, but where one of them is the reason nobody waits for the leader.
+   * Sidecars serve the others until these have ended.
+   */
+  #firstToEnd(hasReason: boolean): readonly Member[] {
+    const left = this.#members.filter(
+      (member) => member.plan.turn !== 'poststop' && !this.#isDead(member),
+    )
+    const leaders = left.filter(({ plan }) => plan.isLeader)
+    if (leaders.length > 0 && !hasReason) return leaders
+    const served = left.filter(({ plan }) => plan.isLeader || !plan.isSidecar)
+    return served.length > 0 ? served : left
   }
 
   #of(turn: Turn): readonly Member[] {

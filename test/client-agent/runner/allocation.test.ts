@@ -50,6 +50,11 @@ class Together {
     return this.#step({ type: 'stop' })
   }
 
+  giveUp(): this {
+    const because = { type: 'Killing', text: 'No server answered' }
+    return this.#step({ type: 'giveUp', stop: { because, isFailure: true } })
+  }
+
   again(): this {
     return this.#step({ type: 'again', because: { type: 'Restart Signaled', text: 'all' } })
   }
@@ -167,7 +172,8 @@ t.test(
   'a task that runs on after the main ones ends with a stop, and its failure counts',
   async (t) => {
     const stopped = withAfter().stop()
-    t.strictSame(stopped.did, ['interrupt proxy', 'interrupt after', 'interrupt watch'])
+    t.strictSame(stopped.did, ['interrupt after'])
+    t.strictSame(stopped.exited('after', 0).did, ['interrupt proxy', 'interrupt watch'])
     const failed = withAfter().exited('after', 1)
     t.strictSame(failed.did, ['interrupt proxy', 'interrupt watch'])
     t.ok(failed.eventsOf('proxy').includes('Sibling Task Failed'))
@@ -200,6 +206,38 @@ t.test('the others end after their leader', async (t) => {
   t.strictSame(stopped.exited('lead', 0).did, ['interrupt side'])
   t.ok(stopped.eventsOf('side').includes('Leader Task Dead'))
   t.equal(stopped.exited('side', 0).status, 'complete')
+})
+
+t.test('sidecars serve the others until these have ended', async (t) => {
+  const tasks: Tasks = [
+    { Name: 'proxy', Lifecycle: { Hook: 'prestart', Sidecar: true } },
+    { Name: 'main' },
+    { Name: 'other' },
+    { Name: 'clean', Lifecycle: { Hook: 'poststop' } },
+  ]
+  const begun = (given: Tasks): Together => {
+    const all = new Together('service', given).started('proxy', 'main', 'other')
+    all.effects = []
+    return all
+  }
+  const stopped = begun(tasks).stop()
+  t.strictSame(stopped.did, ['interrupt main', 'interrupt other'])
+  t.strictSame(stopped.exited('main', 0).did, [])
+  t.strictSame(stopped.exited('other', 0).did, ['interrupt proxy'])
+  t.strictSame(stopped.exited('proxy', 0).did, ['start clean'])
+  const failed = begun(tasks).exited('main', 1)
+  t.strictSame(failed.did, ['interrupt other'])
+  t.strictSame(failed.exited('other', 0).did, ['interrupt proxy'])
+  const alone = begun(tasks).giveUp()
+  t.strictSame(alone.did, ['interrupt main', 'interrupt other'])
+  t.strictSame(alone.exited('other', 0).did, [])
+  t.strictSame(alone.exited('main', 0).did, ['interrupt proxy'])
+  t.equal(alone.exited('proxy', 0).started('clean').exited('clean', 0).status, 'failed')
+  const led = begun(
+    tasks.map((task) => (task.Name === 'proxy' ? { ...task, Leader: true } : task)),
+  ).stop()
+  t.strictSame(led.did, ['interrupt proxy'], 'but for a leader')
+  t.strictSame(led.exited('proxy', 0).did, ['interrupt main', 'interrupt other'])
 })
 
 t.test('an allocation that is stopped before anything ran is complete', async (t) => {
@@ -254,8 +292,9 @@ t.test('the allocation ends as ever when it is stopped while all is to run again
   late.effects = []
   t.notOk(late.canRunAgain)
   t.strictSame(late.again().did, [])
-  t.strictSame(late.started('proxy').did, ['interrupt proxy'])
-  t.strictSame(late.exited('proxy', 0).exited('init', 0).did, ['start clean'])
+  t.strictSame(late.started('proxy').did, [], 'init has not ended')
+  t.strictSame(late.exited('init', 0).did, ['interrupt proxy'])
+  t.strictSame(late.exited('proxy', 0).did, ['start clean'])
 })
 
 t.test('nothing runs again of an allocation that ends, or has ended', async (t) => {
