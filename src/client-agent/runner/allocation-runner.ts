@@ -309,10 +309,10 @@ export class AllocationRunner {
   async release(): Promise<void> {
     this.#isReleased = true
     this.#timer?.cancel()
-    this.#rotation.stop()
+    const isRotated = this.#rotation.stop()
     this.#services.release()
     this.#processes.release()
-    await this.#save()
+    await Promise.all([isRotated, this.#save()])
   }
 
   #tell(tasks: readonly string[], event: EventSeed): void {
@@ -353,7 +353,7 @@ export class AllocationRunner {
     for (const [at, task] of this.#machine.tasks.entries()) {
       if (task.phase.type === 'dead') this.#processes.forget(this.#plan[at]?.name ?? '')
     }
-    if (this.isOver) this.#rotation.stop()
+    if (this.isOver) this.#rotation.finish()
     else this.#rotation.start()
     this.#host.onChange(this.id)
   }

@@ -89,6 +89,20 @@ export async function rotateLog(
   }
 }
 
+/** The last time, for nobody writes any more: what is in files of a full size and half more stays as it is. */
+export async function finishLog(
+  folder: string,
+  task: string,
+  kind: LogKind,
+  limits: LogLimits,
+): Promise<Rotated> {
+  const bytes = await sizeOf(await currentLog(folder, task, kind))
+  if (bytes <= limits.bytesMax * (1 + smallShare)) return { bytes, isNew: false, droppedBytes: 0 }
+  // The file that comes next stays empty: it is not to be all that is kept.
+  const filesMax = Math.max(2, limits.filesMax)
+  return rotateLog(folder, task, kind, { ...limits, filesMax })
+}
+
 /** Files of a full size, and of at most half more, that what was written is copied to. */
 class Copies {
   readonly #written: FileHandle
