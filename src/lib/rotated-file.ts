@@ -8,6 +8,7 @@
 import { type FileHandle, open, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { makeFolder } from './make-folder.ts'
+import { writeAll } from './write-all.ts'
 
 export type RotatedFileSettings = {
   /** Absolute. */
@@ -59,11 +60,7 @@ export class RotatedFile {
     if (this.#length >= this.#settings.bytesMax) await this.#rotate()
     const bytes = Buffer.from(text)
     try {
-      let from = 0
-      while (from < bytes.length) {
-        const { bytesWritten } = await this.#file.write(bytes, from)
-        from += bytesWritten
-      }
+      await writeAll(this.#file, bytes)
       this.#length += bytes.length
     } catch (error) {
       await this.#file.truncate(this.#length).catch(() => {})

@@ -3,11 +3,11 @@
  * its file open over restarts of the agent, so a full one is copied to its number, gets the next number, and is emptied. What was written
  * at once and is too much for one file is copied to several.
  */
-import { fstatSync, ftruncateSync, readSync, writeSync } from 'node:fs'
+import { fstatSync, ftruncateSync, readSync } from 'node:fs'
 import { link, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
-
 import type { LogKind } from '../../domains/tasks/services.ts'
+import { writeAll, writeAllSync } from '../../lib/write-all.ts'
 
 export type LogLimits = { readonly filesMax: number; readonly bytesMax: number }
 
@@ -158,7 +158,7 @@ class Copies {
     while (this.#at < untilBytes) {
       const bytesRead = readSync(this.#written.fd, this.#buffer, 0, bufferBytes, this.#at)
       if (bytesRead === 0) break
-      writeSync(copy.fd, this.#buffer, 0, bytesRead)
+      writeAllSync(copy.fd, this.#buffer.subarray(0, bytesRead))
       this.#at += bytesRead
     }
     this.#skipped += Math.max(0, fstatSync(this.#written.fd).size - this.#at)
@@ -179,7 +179,7 @@ class Copies {
     const room = bytesMax - (this.#sizes.at(-1) ?? 0)
     const length = Math.min(bufferBytes, room > 0 ? room : bufferBytes)
     const { bytesRead } = await this.#written.read(this.#buffer, 0, length, this.#at)
-    await this.#copy?.write(this.#buffer, 0, bytesRead)
+    if (this.#copy !== null) await writeAll(this.#copy, this.#buffer.subarray(0, bytesRead))
     this.#at += bytesRead
     this.#sizes.push((this.#sizes.pop() ?? 0) + bytesRead)
     return bytesRead > 0

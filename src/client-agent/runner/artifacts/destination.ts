@@ -5,6 +5,7 @@
 import { constants } from 'node:fs'
 import { lstat, open, rm, symlink } from 'node:fs/promises'
 import { MusterError } from '../../../lib/errors.ts'
+import { writeAll } from '../../../lib/write-all.ts'
 import { giveToOwnerOf, openFolder, within, type TaskPlace } from '../task-files.ts'
 import type { Room } from './limits.ts'
 
@@ -44,7 +45,7 @@ export class Destination {
     for await (const chunk of chunks) {
       this.#signal.throwIfAborted()
       this.#room.takeBytes(chunk.length)
-      await file.write(chunk)
+      await writeAll(file, chunk)
     }
     // No program gets another's rights by an artifact.
     await file.chmod((mode & 0o777) | 0o600)

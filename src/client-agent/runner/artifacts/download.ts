@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { Checksum } from '../../../domains/jobs/artifact-model.ts'
 import { MusterError, systemCodeOf, textOf } from '../../../lib/errors.ts'
 import { request as httpRequest } from '../../../lib/http.ts'
+import { writeAll, type Writing } from '../../../lib/write-all.ts'
 
 const redirectsMax = 5
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
@@ -19,7 +20,7 @@ export type Received = {
 
 /** Writes it to an empty file. Rejects with `unavailable` where another try may help. */
 export async function receive(
-  file: FileHandle,
+  file: Writing,
   chunks: AsyncIterable<Uint8Array>,
   { checksum, bytesMax, signal }: Received,
 ): Promise<void> {
@@ -30,7 +31,7 @@ export async function receive(
     bytes += chunk.length
     if (bytes > bytesMax) throw new MusterError('too_large', `it has more than ${bytesMax} bytes`)
     hash.update(chunk)
-    await file.write(chunk)
+    await writeAll(file, chunk)
   }
   const found = hash.digest('hex')
   if (checksum === null || checksum.sum === found) return
