@@ -16,7 +16,7 @@ import type { RuntimeDependencies, RunningProcess } from '../runtime/process.ts'
 import { Reloadable, type ReloadableSettings } from '../runtime/reload.ts'
 import { reloadAll } from '../runtime/reload-all.ts'
 import type { ClientConfig } from './client-config.ts'
-import { drainNode, drainSlackMs } from './drain-on-shutdown.ts'
+import { drainMsMax, drainNode } from './drain-on-shutdown.ts'
 import { fingerprint } from './fingerprint.ts'
 import { openFront } from './front.ts'
 import { loadNodeSecret } from './node-secret.ts'
@@ -117,7 +117,9 @@ export async function startClient(
 
   opened.defer(async () => {
     serving = false
-    if (drain !== null) await drainNode(drain, kept.ask, runner, logger.named('work'))
+    if (drain !== null) {
+      await drainNode(drain, { ask: kept.ask, runner, clock, log: logger.named('work') })
+    }
     if (work.endsWithAgent) await runner.stopTasks()
     if (config.leaveOnTerminate) await pool.leave()
   })
@@ -141,9 +143,7 @@ export async function startClient(
         async () => reloadable.apply(await readConfig(), { http, audit, domains }),
       ]),
     stop: () => owned.disposeAsync(),
-    stopMsMax:
-      (work.endsWithAgent ? work.endMsMax : 0) +
-      (drain === null ? 0 : drain.deadlineMs + drainSlackMs),
+    stopMsMax: (work.endsWithAgent ? work.endMsMax : 0) + (drain === null ? 0 : drainMsMax(drain)),
   }
 }
 
