@@ -103,7 +103,7 @@ export function interpolatedConfig(
 
 function ownNames({ assigned, task, facts, folders, root }: TaskOf): readonly [string, string][] {
   const { shared, local, secrets } = root === 'machine' ? folders : foldersInRoot
-  const { id, name, jobId, jobName, groupName, namespace, resources } = assigned
+  const { id, name, jobId, jobName, parentId, groupName, namespace, resources } = assigned
   const own = resources.tasks.find((part) => part.task === task.Name)
   const { CPU, MemoryMB } = task.Resources
   return [
@@ -123,6 +123,7 @@ function ownNames({ assigned, task, facts, folders, root }: TaskOf): readonly [s
     ['GROUP_NAME', groupName],
     ['JOB_ID', jobId],
     ['JOB_NAME', jobName],
+    ...(parentId === undefined ? [] : [['JOB_PARENT_ID', parentId] satisfies [string, string]]),
     ['NAMESPACE', namespace],
     ['REGION', assigned.region],
     ['DC', facts.spec.datacenter],

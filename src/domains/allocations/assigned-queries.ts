@@ -1,6 +1,7 @@
 /** Allocations as their agents need them. */
 import type { Reader } from '../../fsm/domain.ts'
 import { isJobType } from '../evaluations/job-type-model.ts'
+import { jobOf } from '../jobs/queries.ts'
 import { nodeById } from '../nodes/queries.ts'
 import { assignedBytesMax, type Assigned, type ReadReply } from './feed-model.ts'
 import type { AllocationRow } from './model.ts'
@@ -31,6 +32,8 @@ function assignedOf(reader: Reader, row: AllocationRow, datacenter: string): Ass
   const spec = version?.spec
   const group = spec?.TaskGroups.find(({ Name }) => Name === row.group)
   if (spec === undefined || group === undefined) return null
+  const job = jobOf(reader, namespace, jobId)
+  const parentId = job?.createIndex === row.jobCreateIndex ? job.parent?.id : undefined
   const takesPayload = group.Tasks.some(({ DispatchPayload }) => DispatchPayload !== null)
   const payload = takesPayload ? version?.payload : undefined
   return {
@@ -40,6 +43,7 @@ function assignedOf(reader: Reader, row: AllocationRow, datacenter: string): Ass
     evalId: row.evalId,
     jobId,
     jobName: spec.Name,
+    ...(parentId !== undefined && { parentId }),
     jobType: isJobType(spec.Type) ? spec.Type : 'service',
     jobPriority: spec.Priority,
     jobVersion,

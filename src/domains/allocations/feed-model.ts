@@ -68,6 +68,8 @@ export const Assigned = Type.Object({
   evalId: RowId,
   jobId: JobId,
   jobName: Word,
+  /** The job that started it, by a dispatch or by the time; absent: none did. */
+  parentId: Type.Optional(JobId),
   jobType: JobType,
   jobPriority: Count,
   jobVersion: Count,

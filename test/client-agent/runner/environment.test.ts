@@ -31,6 +31,7 @@ const assigned: Assigned = {
   evalId: id,
   jobId: 'j',
   jobName: 'J',
+  parentId: 'parent',
   jobType: 'service',
   jobPriority: 50,
   jobVersion: 0,
@@ -77,6 +78,7 @@ t.test('names of Nomad and our own say the same', async (t) => {
     ALLOC_ID: id,
     SHORT_ALLOC_ID: '01234567',
     ALLOC_INDEX: '3',
+    JOB_PARENT_ID: 'parent',
     ALLOC_DIR: `/data/${id}/alloc`,
     SECRETS_DIR: `/data/${id}/main/secrets`,
     CPU_LIMIT: '7',
@@ -93,6 +95,8 @@ t.test('names of Nomad and our own say the same', async (t) => {
     t.equal(env[`MUSTER_${name}`], value, name)
   }
   t.equal(env['PATH'], '/bin')
+  const { parentId: _, ...alone } = assigned
+  t.notOk('NOMAD_JOB_PARENT_ID' in environmentOf({ ...ofTask, assigned: alone }).env)
   t.notOk('MUSTER_TOKEN' in env, 'nothing else of the agent')
 })
 

@@ -97,6 +97,20 @@ void t.test(
   },
 )
 
+void t.test('an agent is told which job started the one of an allocation', async (t) => {
+  const { here, one } = await twoNodes(t)
+  const parent = { id: 'web', createIndex: 1, dispatched: true, token: '' }
+  const alone = await here.plant()
+  const started = await here.plant('web/dispatch-1', 'batch', {}, parent)
+  await here.plan(alone, { place: [placedOn(alone, one.nodeId, 0)] })
+  await here.plan(started, { place: [placedOn(started, one.nodeId, 1)] })
+  const { allocations } = await one.read(first, second)
+  t.strictSame(
+    allocations.map(({ parentId }) => parentId),
+    [undefined, 'web'],
+  )
+})
+
 void t.test('records are whole, and only those of the agent', async (t) => {
   const { here, one, other } = await twoNodes(t)
   await placed(here, one.nodeId, 0)

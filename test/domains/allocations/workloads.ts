@@ -131,6 +131,7 @@ export class Workloads {
     id = 'web',
     type: JobRow['type'] = 'service',
     group: GroupDraft = {},
+    parent?: JobRow['parent'],
   ): Promise<Placed> {
     const task = { Name: 'main', Driver: 'mock_driver' }
     const draft = {
@@ -154,6 +155,7 @@ export class Workloads {
         status: 'pending',
         groups: [],
         submitMs: nowMs,
+        ...(parent !== undefined && { parent }),
       },
       spec,
       evaluations: [newEvaluation({ ...seed, triggeredBy: 'job-register', nowMs })],
