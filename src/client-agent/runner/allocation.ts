@@ -33,6 +33,8 @@ export type TaskPlan = {
   readonly isSidecar: boolean
   readonly isLeader: boolean
   readonly rules: TaskRules
+  /** Of its group: before the first of all tasks end, besides the delay of its own. */
+  readonly groupDelayMs: number
 }
 
 /** What does not change of it. */
@@ -70,7 +72,7 @@ export function planOf(
   { jobType, group, skipsDelay }: PlanOf,
   killTimeoutMsMax: number,
 ): AllocationPlan {
-  const groupDelayNs = group.ShutdownDelay ?? 0
+  const groupDelayMs = Math.max(0, group.ShutdownDelay ?? 0) / nsPerMs
   return group.Tasks.map((task) => {
     const turn = turnOf(task)
     const isSidecar = task.Lifecycle?.Sidecar ?? false
@@ -87,9 +89,10 @@ export function planOf(
         mode: Mode === 'delay' ? 'delay' : 'fail',
         endsBySuccess: isBatchType(jobType) || (turn !== 'main' && !isSidecar),
         killTimeoutMs: Math.min(killTimeoutMsMax, task.KillTimeout / nsPerMs),
-        shutdownDelayMs:
-          skipsDelay === true ? 0 : Math.max(0, task.ShutdownDelay + groupDelayNs) / nsPerMs,
+        shutdownDelayMs: Math.max(0, task.ShutdownDelay) / nsPerMs,
+        skipsDelay: skipsDelay === true,
       },
+      groupDelayMs,
     }
   })
 }
@@ -204,12 +207,15 @@ class Steps implements AllocationStep {
   readonly #tasks: TaskMachine[]
   readonly #members: readonly Member[]
   readonly #now: At
+  /** Nothing was ended before, so that clients may still come. */
+  readonly #isFirstEnd: boolean
 
   constructor({ tasks, isStopped }: AllocationMachine, plan: AllocationPlan, now: At) {
     this.#tasks = [...tasks]
     this.#members = plan.map((task, at) => ({ plan: task, at }))
     this.#now = now
     this.isStopped = isStopped
+    this.#isFirstEnd = !isStopped && !tasks.some(isGivenUp)
   }
 
   get machine(): AllocationMachine {
@@ -350,9 +356,15 @@ class Steps implements AllocationStep {
   }
 
   #step(member: Member, input: TaskInput): void {
-    const { machine, effects } = stepTask(this.#task(member), member.plan.rules, input, this.#now)
+    const { plan } = member
+    const { machine, effects } = stepTask(this.#task(member), this.#rulesOf(plan), input, this.#now)
     this.#tasks[member.at] = machine
-    for (const type of effects) this.effects.push({ task: member.plan.name, type })
+    for (const type of effects) this.effects.push({ task: plan.name, type })
+  }
+
+  #rulesOf({ rules, groupDelayMs }: TaskPlan): TaskRules {
+    if (!this.#isFirstEnd) return rules
+    return { ...rules, shutdownDelayMs: rules.shutdownDelayMs + groupDelayMs }
   }
 }
 

@@ -33,6 +33,8 @@ export type TaskRules = {
   readonly endsBySuccess: boolean
   readonly killTimeoutMs: number
   readonly shutdownDelayMs: number
+  /** Also a delay that it is in already is over. */
+  readonly skipsDelay: boolean
 }
 
 const MsOrNever = Type.Union([Type.Null(), Type.Number()])
@@ -247,10 +249,7 @@ function isStopped(machine: TaskMachine, rules: TaskRules, stop: Stop, at: At): 
     case 'dead':
       return unchanged(machine)
     case 'delaying':
-      // The rules have no delay any more.
-      return rules.shutdownDelayMs > 0
-        ? unchanged(machine)
-        : interrupted(machine, rules, phase.stop, at)
+      return rules.skipsDelay ? interrupted(machine, rules, phase.stop, at) : unchanged(machine)
     case 'pending':
     case 'waiting':
       return { machine: dead(informed, stop.isFailure, at), effects: [] }
@@ -261,7 +260,8 @@ function isStopped(machine: TaskMachine, rules: TaskRules, stop: Stop, at: At): 
         effects: phase.stop === null ? ['abortStart'] : [],
       }
     case 'running': {
-      if (rules.shutdownDelayMs <= 0) return interrupted(informed, rules, stop, at)
+      if (rules.skipsDelay || rules.shutdownDelayMs <= 0)
+        return interrupted(informed, rules, stop, at)
       const untilMs = at.nowMs + rules.shutdownDelayMs
       return {
         machine: {

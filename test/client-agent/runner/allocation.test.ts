@@ -18,20 +18,25 @@ import type { JobDraft } from '../../../src/domains/jobs/draft-model.ts'
 
 type Tasks = NonNullable<NonNullable<JobDraft['TaskGroups']>[number]['Tasks']>
 
-function planned(type: string, tasks: Tasks): AllocationPlan {
+function planned(type: string, Tasks: Tasks, ShutdownDelay: number): AllocationPlan {
   const RestartPolicy = { Attempts: 0, Interval: 1e9, Delay: 1e9, Mode: 'fail' }
-  const job = { ID: 'j', Type: type, TaskGroups: [{ Name: 'g', RestartPolicy, Tasks: tasks }] }
+  const job = {
+    ID: 'j',
+    Type: type,
+    TaskGroups: [{ Name: 'g', RestartPolicy, ShutdownDelay, Tasks }],
+  }
   const [group] = withDefaults(job, 'default').TaskGroups
   return group === undefined ? [] : planOf({ jobType: type, group }, 30_000)
 }
 
 class Together {
   machine: AllocationMachine
+  nowMs = 1
   readonly #plan: AllocationPlan
   effects: string[] = []
 
-  constructor(type: string, tasks: Tasks) {
-    this.#plan = planned(type, tasks)
+  constructor(type: string, tasks: Tasks, groupDelayNs = 0) {
+    this.#plan = planned(type, tasks, groupDelayNs)
     this.machine = newAllocation(this.#plan, 0)
     this.#step({ type: 'begin' })
   }
@@ -48,6 +53,11 @@ class Together {
 
   stop(): this {
     return this.#step({ type: 'stop' })
+  }
+
+  elapsed(ms: number): this {
+    this.nowMs += ms
+    return this.#step({ type: 'elapsed' })
   }
 
   giveUp(): this {
@@ -85,7 +95,7 @@ class Together {
 
   #step(input: AllocationInput): this {
     const { machine, effects } = stepAllocation(this.machine, this.#plan, input, {
-      nowMs: 1,
+      nowMs: this.nowMs,
       random: 0,
     })
     this.machine = machine
@@ -206,6 +216,33 @@ t.test('the others end after their leader', async (t) => {
   t.strictSame(stopped.exited('lead', 0).did, ['interrupt side'])
   t.ok(stopped.eventsOf('side').includes('Leader Task Dead'))
   t.equal(stopped.exited('side', 0).status, 'complete')
+})
+
+t.test('the delay of the group comes once, before the first end', async (t) => {
+  const begun = (): Together => {
+    const tasks: Tasks = [
+      { Name: 'lead', Leader: true, ShutdownDelay: 1e9 },
+      { Name: 'other', ShutdownDelay: 2e9 },
+      { Name: 'next' },
+    ]
+    const all = new Together('service', tasks, 4e9).started('lead', 'other', 'next')
+    all.effects = []
+    return all
+  }
+  const stopped = begun().stop()
+  t.strictSame(stopped.elapsed(4_999).did, [])
+  t.strictSame(stopped.elapsed(1).did, ['interrupt lead'])
+  t.strictSame(stopped.exited('lead', 0).did, ['interrupt next'], 'which has none of its own')
+  t.strictSame(stopped.elapsed(1_999).did, [])
+  t.strictSame(stopped.elapsed(1).did, ['interrupt other'])
+  const led = begun().exited('lead', 0)
+  t.strictSame(led.elapsed(3_999).did, [], 'nobody knew of the end before')
+  t.strictSame(led.elapsed(1).did, ['interrupt next'])
+  t.strictSame(led.elapsed(2_000).did, ['interrupt other'])
+  const alone = begun().giveUp()
+  t.strictSame(alone.elapsed(4_000).did, ['interrupt next'])
+  t.strictSame(alone.elapsed(1_000).did, ['interrupt lead'])
+  t.strictSame(alone.elapsed(1_000).did, ['interrupt other'])
 })
 
 t.test('sidecars serve the others until these have ended', async (t) => {

@@ -19,6 +19,7 @@ const service: TaskRules = {
   endsBySuccess: false,
   killTimeoutMs: 5_000,
   shutdownDelayMs: 0,
+  skipsDelay: false,
 }
 const stop: TaskInput = { type: 'stop', stop: { because: null, isFailure: false } }
 
