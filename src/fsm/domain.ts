@@ -35,6 +35,9 @@ export type Range = {
   readonly from?: Key
 }
 
+/** `id` '': it has heard of none yet. `predecessors`: whose log went on as this one when their quorum was lost, the oldest first. */
+export type StateCluster = { readonly id: string; readonly predecessors: readonly string[] }
+
 /**
  * Reads of one consistent state. Whatever is read through it is remembered, so that a reader can be parked
  * on exactly those rows and ranges (`fsm/watch.ts`).
@@ -67,6 +70,8 @@ export interface Reader {
   readonly floorIndex: number
   /** What new numbers of rows have to be above, see `counter-floor.ts`; 0 before any restore. */
   readonly counterFloor: number
+  /** Whose log the state is of, as far as it has heard. */
+  readonly cluster: StateCluster
   /** That the cluster runs at. Commands whose effect depends on it do on every server what the oldest program does. */
   readonly commandVersion: number
 }

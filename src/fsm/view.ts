@@ -4,7 +4,8 @@
  */
 import { present } from '../lib/assert.ts'
 import { MusterError } from '../lib/errors.ts'
-import type { Key, Range, Reader, Table } from './domain.ts'
+import type { Configuration } from '../raft/core/message.ts'
+import type { Key, Range, Reader, StateCluster, Table } from './domain.ts'
 import type { Batch } from './batch.ts'
 import { firstKey, keyPages, rowPages, type RangeSource } from './ranges.ts'
 import type { State } from './state.ts'
@@ -36,6 +37,10 @@ class TableReader implements Reader {
 
   get counterFloor(): number {
     return this.#source.state().position.counterFloor
+  }
+
+  get cluster(): StateCluster {
+    return clusterOf(this.#source.state().position.configuration)
   }
 
   get commandVersion(): number {
@@ -164,6 +169,10 @@ export class BatchReader implements Reader {
     return this.#batch.counterFloor
   }
 
+  get cluster(): StateCluster {
+    return clusterOf(this.#batch.configuration)
+  }
+
   get commandVersion(): number {
     return this.#batch.commandVersion
   }
@@ -207,6 +216,10 @@ export class BatchReader implements Reader {
     const changed = this.#batch.tableIndexes.get(name) ?? position.tableIndexes.get(name) ?? 0
     return Math.max(1, position.floorIndex, changed)
   }
+}
+
+function clusterOf({ clusterId, succession }: Configuration): StateCluster {
+  return { id: clusterId, predecessors: succession?.predecessors ?? [] }
 }
 
 /** What all keys of the rows (null), or of an index, begin with. */

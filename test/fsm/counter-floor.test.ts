@@ -80,6 +80,8 @@ t.test('the recovery of a lost quorum raises it, once', async (t) => {
   await machine.apply(log.configuration(JSON.stringify(successor)).take())
   const { counterFloor } = machine.reader()
   t.ok(counterFloor > 2 ** 40)
+  const { clusterId: id, succession } = successor
+  t.strictSame(machine.reader().cluster, { id, predecessors: succession?.predecessors })
   await machine.apply(log.configuration(JSON.stringify(successor)).noop().take())
   t.equal(machine.reader().counterFloor, counterFloor)
   const next = { ...successor, clusterId: 'c' }

@@ -76,6 +76,7 @@ export class FakeState implements ReadableState {
       appliedIndex: this.appliedIndex,
       floorIndex: this.floorIndex,
       counterFloor: 0,
+      cluster: { id: '', predecessors: [] },
       commandVersion: 1,
       get<Row>(_table: Table<Row>, key: Key): Row | undefined {
         const name = String(key[0])

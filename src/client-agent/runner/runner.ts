@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path'
 import type { Assigned, Feed } from '../../domains/allocations/feed-model.ts'
+import type { LogOrigin } from '../../domains/allocations/log-model.ts'
 import { isClientTerminal, type ClientReport } from '../../domains/allocations/model.ts'
 import { isEveryNodeType } from '../../domains/evaluations/job-type-model.ts'
 import { delay, Pause } from '../../lib/async.ts'
@@ -14,6 +15,7 @@ import { Canaries } from './canaries.ts'
 import { Ends } from './ends.ts'
 import { LostContact, type LostContactOptions } from './lost-contact.ts'
 import { Reports } from './reports.ts'
+import { isOfLog, SeenLog } from './seen-log.ts'
 import { WorkServers } from './servers.ts'
 import { AllocationFolder } from './task-folders.ts'
 import { TemplateData } from './templates/template-data.ts'
@@ -41,18 +43,21 @@ export class Runner {
   readonly #reports: Reports
   readonly #data: TemplateData
   readonly #held = new Map<string, AllocationRunner>()
+  /** Those that servers said of that they do not know them, before that could be believed. */
+  readonly #unknown = new Set<string>()
   readonly #ends: Ends
   readonly #contact: LostContact
   readonly #canaries: Canaries
   readonly #stopping = new AbortController()
   readonly #pause: Pause
-  #index = 0
+  readonly #seen: SeenLog
   #tag = ''
 
   constructor(options: RunnerOptions) {
     this.#options = options
     this.#servers = new WorkServers(options.ask)
     this.#data = new TemplateData(options)
+    this.#seen = new SeenLog({ ...options, what: 'what is to run here' })
     this.#pause = new Pause(options.clock)
     this.#ends = new Ends((id) => this.#held.get(id)?.isOver ?? true)
     this.#contact = new LostContact({ ...options, held: () => this.#held.values() })
@@ -72,11 +77,14 @@ export class Runner {
   /** Finds again what runs. Resolves once it is known; rejects where the disk cannot be read. */
   async start(): Promise<void> {
     const { store } = this.#options
+    const log = await store.loadLog()
+    let index = 0
     for (const kept of await store.load()) {
       this.#hold(kept.assigned.id, { kept })
       // An answer of a server that has not seen these yet must not end them.
-      this.#index = Math.max(this.#index, kept.assigned.allocModifyIndex)
+      index = Math.max(index, indexIn(log, kept.assigned))
     }
+    this.#seen.begin(index, log)
     for (const runner of this.#held.values()) await runner.start()
     const live = [...this.#held.values()].filter(({ isOver }) => !isOver)
     this.#options.registrations.sweep(live.map(({ id }) => id))
@@ -145,7 +153,7 @@ export class Runner {
     let waitMs: number = retryMs.first
     while (!signal.aborted) {
       try {
-        const feed = await this.#servers.feed({ index: this.#index, tag: this.#tag })
+        const feed = await this.#servers.feed({ index: this.#seen.index, tag: this.#tag })
         if (!signal.aborted) await this.#follow(feed)
         waitMs = retryMs.first
       } catch (error) {
@@ -156,25 +164,44 @@ export class Runner {
     }
   }
 
-  async #follow({ index, tag, allocations }: Feed): Promise<void> {
-    if (index < this.#index) {
-      // An old answer would end what was placed since.
-      throw new Error(`a server is behind: it knows entry ${index}, this agent ${this.#index}`)
+  async #follow({ index, log, tag, allocations }: Feed): Promise<void> {
+    // A cluster that was just begun lists nothing: what ran before is not to end before its state is restored.
+    const isOther = this.#seen.isOther({ index, log, isUsed: allocations.length > 0 })
+    if (isOther) {
+      this.#options.log.warn('another cluster says what is to run here', {
+        cluster: log?.cluster ?? '',
+        before: this.#seen.log?.cluster ?? '',
+      })
     }
+    if (log !== undefined) await this.#keepLog(log)
     const listed = new Map(allocations)
     for (const [id, runner] of this.#held) if (!listed.has(id)) runner.stop()
     const news = allocations.filter(([id, modifyIndex]) => {
       const held = this.#held.get(id)
-      return held === undefined || held.assigned.allocModifyIndex < modifyIndex
+      // Those of a restored state may be lower.
+      return isOther || held?.assigned.allocModifyIndex !== modifyIndex
     })
     await this.#read(news.map(([id]) => id))
     // What a server lists was not reported as ended, whatever this agent thought.
     for (const [id] of allocations) {
       if (this.#held.get(id)?.isOver === true) this.#reports.again(id)
     }
-    this.#index = index
+    this.#seen.took({ index, log })
+    for (const id of this.#unknown) this.#reports.again(id)
+    this.#unknown.clear()
     this.#tag = tag
     await this.#sweep(listed)
+  }
+
+  /** Before anything of it is followed, so that an agent that ends now compares no index of it with one of another. */
+  async #keepLog(log: LogOrigin): Promise<void> {
+    const { log: before } = this.#seen
+    if (before !== null && isOfLog(before, log.cluster)) return
+    await this.#options.store.saveLog(log).catch((error: unknown) => {
+      this.#options.log.error('it is not kept of which cluster the work is', {
+        error: textOf(error),
+      })
+    })
   }
 
   async #read(ids: readonly string[]): Promise<void> {
@@ -212,6 +239,11 @@ export class Runner {
   #taken({ id, clientStatus }: ClientReport, isKnown: boolean): void {
     const runner = this.#held.get(id)
     if (runner === undefined) return
+    // A cluster whose list is not believed is not believed in this either.
+    if (!isKnown && !this.#seen.isBelieved) {
+      this.#unknown.add(id)
+      return
+    }
     if (!isKnown) runner.stop()
     if (!isKnown || isClientTerminal({ clientStatus })) void runner.reported()
   }
@@ -242,6 +274,12 @@ export class Runner {
       await delay(clock, pollMs)
     }
   }
+}
+
+/** How far the log was seen when a server told of it; 0: that was another log. */
+function indexIn(log: LogOrigin | null, { state, allocModifyIndex }: Assigned): number {
+  if (state === undefined) return allocModifyIndex
+  return log === null || isOfLog(log, state.cluster) ? state.index : 0
 }
 
 /** In the data folder of an agent. */

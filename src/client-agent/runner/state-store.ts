@@ -7,9 +7,10 @@ import { join } from 'node:path'
 import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/schema'
 import { Assigned } from '../../domains/allocations/feed-model.ts'
+import { LogOrigin } from '../../domains/allocations/log-model.ts'
 import { ClientReport } from '../../domains/allocations/model.ts'
 import { writeDurably } from '../../lib/durable-file.ts'
-import { textOf } from '../../lib/errors.ts'
+import { systemCodeOf, textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
 import { makeFolder } from '../../lib/make-folder.ts'
 import { Handle } from '../drivers/driver.ts'
@@ -35,6 +36,7 @@ export const KeptAllocation = Type.Object({
 export type KeptAllocation = Readonly<Static<typeof KeptAllocation>>
 
 const accepts = Compile(KeptAllocation)
+const acceptsLog = Compile(Type.Object({ version: Type.Literal(formatVersion), log: LogOrigin }))
 
 export class StateStore {
   readonly #folder: string
@@ -70,8 +72,31 @@ export class StateStore {
     await writeDurably(this.#pathOf(kept.assigned.id), JSON.stringify(kept))
   }
 
+  /** The log that the kept indexes are of. Null: no server has told. */
+  async loadLog(): Promise<LogOrigin | null> {
+    const path = this.#logPath
+    try {
+      const value: unknown = JSON.parse(await readFile(path, 'utf8'))
+      if (!acceptsLog.Check(value)) throw new Error('it names no cluster')
+      return value.log
+    } catch (error) {
+      if (systemCodeOf(error) === 'ENOENT') return null
+      this.#log.error('of which cluster the work is cannot be read', { path, error: textOf(error) })
+      return null
+    }
+  }
+
+  async saveLog(log: LogOrigin): Promise<void> {
+    await writeDurably(this.#logPath, JSON.stringify({ version: formatVersion, log }))
+  }
+
   async remove(id: string): Promise<void> {
     await rm(this.#pathOf(id), { force: true })
+  }
+
+  /** Not named as the state of an allocation. */
+  get #logPath(): string {
+    return join(this.#folder, 'log')
   }
 
   #pathOf(id: string): string {

@@ -63,5 +63,8 @@ function assignedOf(reader: Reader, row: AllocationRow, datacenter: string): Ass
     ...(row.preempts !== undefined && { preempts: row.preempts }),
     createMs: row.createMs,
     allocModifyIndex: row.allocModifyIndex,
+    ...(reader.cluster.id !== '' && {
+      state: { cluster: reader.cluster.id, index: reader.appliedIndex },
+    }),
   }
 }

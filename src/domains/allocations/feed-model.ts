@@ -10,6 +10,7 @@ import { JobType } from '../evaluations/job-type-model.ts'
 import { GroupName, IdOrNone, JobId, NamespaceName, RowId } from '../evaluations/model.ts'
 import { payloadLengthMax } from '../jobs/dispatch-model.ts'
 import { TaskGroup } from '../jobs/model.ts'
+import { LogOrigin } from './log-model.ts'
 import {
   AllocatedResources,
   allocationsPerNodeMax,
@@ -45,10 +46,11 @@ export type FeedArgs = Readonly<Static<typeof FeedArgs>>
 
 /**
  * All allocations of the node that its agent has not reported as ended, each with the index of the last change that the agent has to know
- * of. What the agent runs besides is to stop.
+ * of. What the agent runs besides is to stop. `log`: that the index is of; servers of earlier versions do not say.
  */
 export const Feed = Type.Object({
   index: Count,
+  log: Type.Optional(LogOrigin),
   tag: Tag,
   allocations: Type.Array(Type.Tuple([RowId, Count]), { maxItems: feedMax }),
 })
@@ -97,6 +99,8 @@ export const Assigned = Type.Object({
   preempts: Type.Optional(Type.Array(RowId, { maxItems: preemptedMax })),
   createMs: TimeMs,
   allocModifyIndex: Count,
+  /** The state that says so. Servers of earlier versions do not tell. */
+  state: Type.Optional(Type.Object({ cluster: LogOrigin.properties.cluster, index: Count })),
 })
 export type Assigned = Readonly<Static<typeof Assigned>>
 

@@ -11,6 +11,7 @@ import { LruMap } from '../../lib/lru-map.ts'
 import { tagOf } from '../../lib/tag.ts'
 import { caughtUpTo, onView, type OpenView, type ReadBarrier } from '../host.ts'
 import { feedMax, type Feed, type FeedArgs } from './feed-model.ts'
+import { originOf } from './log-model.ts'
 import { placesOnNode } from './queries.ts'
 
 /** Nodes whose last answer is remembered: as many as a server has agents. */
@@ -102,11 +103,13 @@ export class AllocationFeeds {
 
 async function feedOf(reader: Reader, nodeId: string): Promise<Feed> {
   const index = reader.appliedIndex
+  const log = originOf(reader)
   const allocations: [string, number][] = []
   for await (const page of placesOnNode(reader, nodeId)) {
     for (const [id, allocModifyIndex] of page) allocations.push([id, allocModifyIndex])
     if (allocations.length >= feedMax) break
   }
   const known = allocations.slice(0, feedMax)
-  return { index, tag: tagOf(JSON.stringify(known)), allocations: known }
+  const tag = tagOf(JSON.stringify(known))
+  return { index, ...(log !== null && { log }), tag, allocations: known }
 }

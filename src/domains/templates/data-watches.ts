@@ -10,6 +10,7 @@ import { tagOf } from '../../lib/tag.ts'
 import type { Authorizer } from '../../rpc/authorizer.ts'
 import type { Caller } from '../../rpc/method.ts'
 import type { ReadableState, Touched } from '../../rpc/state.ts'
+import { originOf } from '../allocations/log-model.ts'
 import { caughtUpTo, type ReadBarrier } from '../host.ts'
 import { answerTo, rowsMax, type AnswerContext } from './answers.ts'
 import { replyLengthMax, type DataArgs, type DataReply } from './model.ts'
@@ -115,7 +116,9 @@ export class DataWatches {
         if (length > replyLengthMax && answers.length > 0) break
         answers.push({ at, tag, answer })
       }
-      return { reply: { index: view.appliedIndex, answers }, touched: view.touched() }
+      const log = originOf(view)
+      const reply = { index: view.appliedIndex, ...(log !== null && { log }), answers }
+      return { reply, touched: view.touched() }
     } finally {
       view.close()
     }

@@ -7,6 +7,7 @@
 import { Type, type Static } from 'typebox'
 import { Count } from '../../fsm/row-schema.ts'
 import type { Dependency } from '../../lib/template/task-functions.ts'
+import { LogOrigin } from '../allocations/log-model.ts'
 import { GroupName, RowId } from '../evaluations/model.ts'
 
 /** A server answers by then, changed or not. */
@@ -72,9 +73,10 @@ export const Answer = Type.Union([
 ])
 export type Answer = Readonly<Static<typeof Answer>>
 
-/** Those that are others than the tags say; `at`: in the wants. */
+/** Those that are others than the tags say; `at`: in the wants. `log`: that the index is of; servers of earlier versions do not say. */
 export const DataReply = Type.Object({
   index: Count,
+  log: Type.Optional(LogOrigin),
   answers: Type.Array(Type.Object({ at: Count, tag: Tag, answer: Answer }), { maxItems: wantsMax }),
 })
 export type DataReply = Readonly<Static<typeof DataReply>>

@@ -12,6 +12,7 @@ import { Registrations, type Registry } from '../../../src/client-agent/runner/r
 import { Runner, workFolders } from '../../../src/client-agent/runner/runner.ts'
 import { StateStore } from '../../../src/client-agent/runner/state-store.ts'
 import type { Assigned } from '../../../src/domains/allocations/feed-model.ts'
+import type { LogOrigin } from '../../../src/domains/allocations/log-model.ts'
 import { isClientTerminal, type ClientReport } from '../../../src/domains/allocations/model.ts'
 import type { CheckStatus } from '../../../src/domains/catalog/model.ts'
 import { withDefaults } from '../../../src/domains/jobs/defaults-model.ts'
@@ -36,9 +37,13 @@ const deadlineMs = 20_000
 
 export class ServersStandIn {
   index = 10
+  /** Absent: servers of an earlier version. */
+  log: LogOrigin | undefined
   /** Whether anything is answered. */
   isThere = true
   readonly reports = new Map<string, ClientReport>()
+  /** Answers. */
+  feeds = 0
   /** Of templates, the last time. */
   asked: readonly string[] = []
   #answeredMs = systemClock.monotonicMs()
@@ -70,18 +75,44 @@ export class ServersStandIn {
       Object(args)
     if (method === 'templates.data') return this.#dataOf(given.wants ?? [])
     if (method === 'allocations.feed') {
-      if (given.tag === String(this.index)) await this.#changed.promise
+      if (given.tag === `${this.index} ${this.log?.cluster}`) await this.#changed.promise
       const allocations = [...this.#assigned.values()]
         .filter(({ id }) => !isClientTerminal(this.reports.get(id) ?? { clientStatus: 'pending' }))
         .map(({ id, allocModifyIndex }) => [id, allocModifyIndex])
-      return { index: this.index, tag: String(this.index), allocations }
+      this.feeds += 1
+      return {
+        index: this.index,
+        ...this.#ofLog,
+        tag: `${this.index} ${this.log?.cluster}`,
+        allocations,
+      }
     }
     if (method === 'allocations.read') {
-      return { allocations: given.ids?.flatMap((id) => this.#assigned.get(id) ?? []), rest: [] }
+      const { log, index } = this
+      const state = log === undefined ? {} : { state: { cluster: log.cluster, index } }
+      const found = given.ids?.flatMap((id) => this.#assigned.get(id) ?? [])
+      return { allocations: found?.map((one) => ({ ...one, ...state })), rest: [] }
     }
     for (const report of given.reports ?? []) this.reports.set(report.id, report)
     const unknown = given.reports?.filter(({ id }) => !this.#assigned.has(id)).map(({ id }) => id)
     return { index: this.index, unknown }
+  }
+
+  get #ofLog() {
+    return this.log === undefined ? {} : { log: this.log }
+  }
+
+  /** What they know is that of an archive, or nothing, and their log is another one. */
+  beginAnew(index: number, log: LogOrigin, archive: ReadonlyMap<string, Assigned>): void {
+    this.#assigned.clear()
+    for (const [id, assigned] of archive) this.#assigned.set(id, assigned)
+    this.log = log
+    this.index = index - 1
+    this.#change()
+  }
+
+  saved(): ReadonlyMap<string, Assigned> {
+    return new Map(this.#assigned)
   }
 
   /** When it is another one than the tags say. */
@@ -93,7 +124,7 @@ export class ServersStandIn {
         const tag = createHash('md5').update(JSON.stringify(answer)).digest('hex')
         return tag === wants[at]?.tag ? [] : [{ at, tag, answer }]
       })
-      if (answers.length > 0) return { index: this.index, answers }
+      if (answers.length > 0) return { index: this.index, ...this.#ofLog, answers }
       await this.#changed.promise
     }
   }

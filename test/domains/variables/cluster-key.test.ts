@@ -72,6 +72,7 @@ function stateWith(rows: readonly KeyRow[]): Reader & { close(): void } {
     appliedIndex: 1,
     floorIndex: 1,
     counterFloor: 0,
+    cluster: { id: '', predecessors: [] },
     commandVersion: 1,
     get: () => undefined,
     pages: async function* pages<Row>() {

@@ -13,10 +13,11 @@ import {
 } from '../../../domains/templates/model.ts'
 import { delay, Pause } from '../../../lib/async.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import { MusterError, textOf } from '../../../lib/errors.ts'
+import { textOf } from '../../../lib/errors.ts'
 import type { Logger } from '../../../lib/log.ts'
 import type { Dependency } from '../../../lib/template/task-functions.ts'
 import type { AskServer } from '../../../rpc/agent-contract.ts'
+import { SeenLog } from '../seen-log.ts'
 
 const answerMs = 15_000
 /** Between two questions: what changes very often is rendered no more often. */
@@ -50,15 +51,16 @@ export class TemplateData {
   readonly #watches = new Map<string, Watch>()
   readonly #stopping = new AbortController()
   readonly #pause: Pause
+  readonly #seen: SeenLog
   /** The pieces are others. */
   #changed = Promise.withResolvers<void>()
   #length = 0
-  #index = 0
   #isRunning = false
 
   constructor(options: TemplateDataOptions) {
     this.#options = options
     this.#pause = new Pause(options.clock)
+    this.#seen = new SeenLog({ ...options, what: 'what templates are made of' })
   }
 
   /** Pieces that are asked for. */
@@ -164,7 +166,7 @@ export class TemplateData {
     })
     if (asked.length === 0) return
     const args = {
-      index: this.#index,
+      index: this.#seen.index,
       waitMs: dataWaitMsMax,
       wants: asked.map(([, want]) => want),
     }
@@ -174,9 +176,9 @@ export class TemplateData {
       answered.catch(() => {})
       return
     }
-    const { index, answers } = reply
-    if (index < this.#index) throw new MusterError('unavailable', 'a server is behind')
-    this.#index = index
+    const { index, log, answers } = reply
+    this.#seen.isOther({ index, log, isUsed: false })
+    this.#seen.took({ index, log })
     const told = new Set<Subscription>()
     for (const { at, tag, answer } of answers) {
       const watch = asked[at]?.[0]

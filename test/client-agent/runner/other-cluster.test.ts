@@ -1,0 +1,135 @@
+/** A new cluster takes the place of one that was lost, with a log of its own: an agent hears it once there is a state in it. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { workFolders } from '../../../src/client-agent/runner/runner.ts'
+import type { LogOrigin } from '../../../src/domains/allocations/log-model.ts'
+import { leave, startedRunner, until, type ServersStandIn } from './server-stand-in.ts'
+import { mock, setting } from './tasks.ts'
+
+const lost: LogOrigin = { cluster: 'lost', predecessors: [] }
+const begun: LogOrigin = { cluster: 'begun', predecessors: [] }
+const restored: LogOrigin = { ...begun, isRestored: true }
+const long = mock({ run_for: '1h' })
+
+/** Two run: one that is in the archive, and one that came later. */
+async function disaster(t: Test) {
+  const { folder, servers } = await setting(t)
+  servers.log = lost
+  servers.index = 200
+  const runner = await startedRunner(t, servers, { folder })
+  const kept = servers.place(8_101, 'service', long)
+  await servers.becomes(kept, 'running')
+  const archive = servers.saved()
+  const later = servers.place(8_102, 'service', long)
+  await servers.becomes(later, 'running')
+  return { folder, servers, runner, kept, later, archive }
+}
+
+async function answers(servers: ServersStandIn): Promise<void> {
+  const { feeds } = servers
+  await until(
+    () => servers.feeds > feeds + 1,
+    () => 'it does not ask again',
+  )
+}
+
+t.test('a state restored into a new cluster is followed, though its log is shorter', async (t) => {
+  const { servers, kept, later, archive } = await disaster(t)
+  servers.reports.clear()
+  servers.beginAnew(11, restored, archive)
+  const next = servers.place(8_103, 'service', long)
+  await servers.becomes(next, 'running')
+  await servers.becomes(kept, 'running')
+  await servers.becomes(later, 'complete')
+  servers.stop(kept)
+  await servers.becomes(kept, 'complete')
+})
+
+t.test('a cluster that was just begun ends nothing before a state is restored', async (t) => {
+  const { folder, servers, runner, kept, later, archive } = await disaster(t)
+  servers.beginAnew(5, begun, new Map())
+  await answers(servers)
+  // Its report meets a cluster that knows nothing of it.
+  runner.find(kept)?.restart('', false)
+  await servers.reported(kept, ({ tasks }) => tasks[0]?.restarts === 1)
+  await answers(servers)
+  t.notOk(runner.find(kept)?.isOver)
+  t.notOk(runner.find(later)?.isOver)
+  await leave(runner)
+  const second = await startedRunner(t, servers, { folder })
+  await answers(servers)
+  t.notOk(second.find(kept)?.isOver, 'also after a restart of the agent')
+  servers.reports.clear()
+  servers.beginAnew(11, restored, archive)
+  await servers.becomes(later, 'complete')
+  await servers.becomes(kept, 'running')
+})
+
+t.test('what was seen of the new cluster is known over a restart of the agent', async (t) => {
+  const { folder, servers, runner, kept, later, archive } = await disaster(t)
+  servers.beginAnew(11, restored, archive)
+  await servers.becomes(later, 'complete')
+  await until(
+    () => runner.find(kept)?.assigned.state?.cluster === 'begun',
+    () => 'it is not read anew',
+  )
+  await leave(runner)
+  const path = join(workFolders(folder).state, 'log')
+  t.match(JSON.parse(await readFile(path, 'utf8')), { log: { cluster: 'begun' } })
+  const second = await startedRunner(t, servers, { folder })
+  const next = servers.place(8_103, 'service', long)
+  await servers.becomes(next, 'running')
+  servers.beginAnew(10, restored, new Map())
+  await answers(servers)
+  t.notOk(second.find(kept)?.isOver, 'a server of it that is behind ends nothing')
+})
+
+t.test('a cluster recovered from the loss of its quorum goes on with the log', async (t) => {
+  const { servers, runner, kept, later, archive } = await disaster(t)
+  const recovered: LogOrigin = { cluster: 'recovered', predecessors: ['lost'] }
+  servers.beginAnew(150, recovered, archive)
+  await answers(servers)
+  t.notOk(runner.find(later)?.isOver, 'one that is behind ends nothing')
+  servers.beginAnew(300, recovered, archive)
+  await servers.becomes(later, 'complete')
+  servers.beginAnew(250, lost, new Map())
+  await answers(servers)
+  t.notOk(runner.find(kept)?.isOver, 'nor does a server of the one before')
+})
+
+t.test('in one cluster, a restored state may have lower indexes than the one before', async (t) => {
+  const { servers, runner, kept, archive } = await disaster(t)
+  servers.touch(kept, { jobVersion: 1 })
+  await until(
+    () => runner.find(kept)?.assigned.jobVersion === 1,
+    () => 'it is not read',
+  )
+  servers.beginAnew(servers.index + 1, { ...lost, isRestored: true }, archive)
+  await until(
+    () => runner.find(kept)?.assigned.jobVersion === 0,
+    () => 'it is not read again',
+  )
+})
+
+t.test('templates are made of the data of the new cluster', async (t) => {
+  const { folder, servers } = await setting(t)
+  servers.log = lost
+  servers.index = 200
+  await startedRunner(t, servers, { folder })
+  servers.tell('key color', { type: 'key', value: 'blue' })
+  const template = { EmbeddedTmpl: '{{ key "color" }}', DestPath: 'local/x', ChangeMode: 'noop' }
+  const id = servers.place(8_104, 'service', [{ ...long[0], Templates: [template] }])
+  await servers.becomes(id, 'running')
+  servers.beginAnew(11, restored, servers.saved())
+  servers.tell('key color', { type: 'key', value: 'red' })
+  let text = ''
+  await until(
+    () => text === 'red',
+    () => `it is ${text}`,
+    async () => {
+      const path = join(workFolders(folder).allocations, id, 'main/local/x')
+      text = await readFile(path, 'utf8')
+    },
+  )
+})
