@@ -94,6 +94,8 @@ export type TaskToStart = {
   readonly stderr: string
   /** A folder of the driver's own, for this task. */
   readonly runFolder: string
+  /** Of this run of the task alone, known on the disk before it is started. Absent: of whichever run. */
+  readonly run?: string
 }
 
 export type Exec = { readonly words: readonly string[]; readonly tty: boolean }

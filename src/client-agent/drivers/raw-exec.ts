@@ -15,7 +15,14 @@ import {
   type TaskToStart,
 } from './driver.ts'
 import { runCommand, type RunningCommand } from './exec-process.ts'
-import { asItIs, filesOf, findProcess, recoverProcess, startProcess } from './supervised-process.ts'
+import {
+  asItIs,
+  filesOf,
+  findProcess,
+  markedEnv,
+  recoverProcess,
+  startProcess,
+} from './supervised-process.ts'
 
 const Config = Type.Object(
   { command: Type.String({ minLength: 1 }), args: Type.Optional(Type.Array(Type.String())) },
@@ -37,7 +44,8 @@ export class RawExecDriver implements Driver {
 
   async start(task: TaskToStart): Promise<StartedTask> {
     const { command, args = [] } = checkedConfig(rule, task.config)
-    const { folder, env, stdout, stderr } = task
+    const { folder, stdout, stderr } = task
+    const env = markedEnv(task)
     refuseOtherUser(task)
     const program = await programOf(command, task)
     const files = filesOf(task)

@@ -5,7 +5,7 @@
  */
 import { spawn } from 'node:child_process'
 import { closeSync, constants as flags, fchownSync, openSync, readFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { delay } from '../../lib/async.ts'
@@ -17,6 +17,8 @@ import { bootId, processesWith, processState } from './process-identity.ts'
 import { signalNamed } from './signals.ts'
 
 export const shell = '/bin/sh'
+/** In the environment of a task, beside its allocation and its name: what an earlier run of it left has another. */
+export const runMark = 'MUSTER_RUN_ID'
 const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW } = flags
 
 /** Of the shell above: signals of the group are for the task, and the shell goes on to write its end down. */
@@ -48,6 +50,10 @@ export type ProcessFiles = {
   /** Where the shell says how it ended, and which pids there are. */
   readonly ended: string
   readonly pids: string
+  /** Of which run these two are. */
+  readonly runs: string
+  /** Absent: of whichever. */
+  readonly run?: string | undefined
   /** In the environment of the task and all that it starts, as NAME=value: no other process has all of them. */
   readonly marks: readonly string[]
 }
@@ -56,12 +62,21 @@ export function filesOf({
   runFolder,
   allocation,
   task,
-}: Pick<TaskToStart, 'runFolder' | 'allocation' | 'task'>): ProcessFiles {
+  run,
+}: Pick<TaskToStart, 'runFolder' | 'allocation' | 'task' | 'run'>): ProcessFiles {
+  const marks = [`MUSTER_ALLOC_ID=${allocation}`, `MUSTER_TASK_NAME=${task}`]
   return {
     ended: join(runFolder, 'ended'),
     pids: join(runFolder, 'pids'),
-    marks: [`MUSTER_ALLOC_ID=${allocation}`, `MUSTER_TASK_NAME=${task}`],
+    runs: join(runFolder, 'run'),
+    run,
+    marks: run === undefined ? marks : [...marks, `${runMark}=${run}`],
   }
+}
+
+/** The environment of a task that is started, with the mark of its run. */
+export function markedEnv({ env, run }: Pick<TaskToStart, 'env' | 'run'>): TaskToStart['env'] {
+  return run === undefined ? env : { ...env, [runMark]: run }
 }
 
 export type ProcessToStart = ProcessFiles & {
@@ -88,6 +103,9 @@ type ProcessHandle = Extract<Handle, { type: 'process' }>
 export async function startProcess(start: ProcessToStart): Promise<StartedTask> {
   await rm(start.ended, { force: true })
   await rm(start.pids, { force: true })
+  // Only now, so that what the two say next is of this run.
+  if (start.run === undefined) await rm(start.runs, { force: true })
+  else await writeFile(start.runs, start.run, { mode: 0o600 })
   const { promise, resolve, reject } = Promise.withResolvers<StartedTask>()
   const opened: number[] = []
   const append = (path: string): number => {
@@ -137,7 +155,10 @@ export function recoverProcess(
   return new FoundProcess(handle, files, clock)
 }
 
-/** Where the agent ended between a start and the writing of its handle. Null: it was not started. */
+/**
+ * Where the agent ended between a start and the writing of its handle. Null: it was not started. What an earlier run left, as a process
+ * that took leave of its group, is not the task.
+ */
 export async function findProcess(files: ProcessFiles, clock: Clock): Promise<StartedTask | null> {
   // A command that someone runs beside the task has the task's environment.
   const marked = await processesWith(files.marks, execMark)
@@ -151,6 +172,7 @@ export async function findProcess(files: ProcessFiles, clock: Clock): Promise<St
   }
   const pids = pidsOf(files)
   if (pids === null || writtenCode(files) === null) return null
+  if (files.run !== undefined && textOfFile(files.runs) !== files.run) return null
   // It ended meanwhile, so its start is in no list any more.
   const handle = { type: 'process', pid: pids.above, startTicks: '0', bootId: bootId() } as const
   return new FoundProcess(handle, files, clock)

@@ -8,7 +8,7 @@ import { timerMsMax, type Clock, type Timer } from '../../lib/clock.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
 import type { Random } from '../../lib/random.ts'
-import type { Exec, Handle, StartedTask } from '../drivers/driver.ts'
+import type { Exec, StartedTask } from '../drivers/driver.ts'
 import type { RunningCommand } from '../drivers/exec-process.ts'
 import { signalNamed } from '../drivers/signals.ts'
 import type { Drivers } from '../drivers/drivers.ts'
@@ -110,8 +110,8 @@ export class AllocationRunner {
       kept === null
         ? newAllocation(this.#plan, this.#sinceMs)
         : { tasks: kept.tasks.map(({ machine }) => machine), isStopped: kept.isStopped }
-    const handles = kept?.tasks.flatMap(({ handle }, at): [string, Handle][] =>
-      handle === null ? [] : [[this.#plan[at]?.name ?? '', handle]],
+    const before = kept?.tasks.map(
+      ({ handle, run }, at) => [this.#plan[at]?.name ?? '', { handle, run }] as const,
     )
     this.#processes = new TaskProcesses(
       {
@@ -126,7 +126,7 @@ export class AllocationRunner {
         save: () => this.#save(),
         take: (task, input) => this.#take(inputOf(task, input)),
       },
-      new Map(handles),
+      new Map(before),
     )
     this.#rotation = new LogRotation(host, folder, this.#assigned.group.Tasks)
     this.#services = new AllocationServices({
@@ -431,8 +431,10 @@ export class AllocationRunner {
       sinceMs: this.#sinceMs,
       isStopped: this.#machine.isStopped,
       tasks: this.#machine.tasks.map((machine, at) => {
-        const handle = this.#processes.handleOf(this.#plan[at]?.name ?? '')
-        return { machine, handle }
+        const name = this.#plan[at]?.name ?? ''
+        const run = this.#processes.runOf(name)
+        const handle = this.#processes.handleOf(name)
+        return { machine, handle, ...(run !== undefined && { run }) }
       }),
       health: this.#health,
       isReported: this.#isReported,

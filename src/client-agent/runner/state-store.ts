@@ -27,7 +27,12 @@ export const KeptAllocation = Type.Object({
   isStopped: Type.Boolean(),
   /** In the order of the group. */
   tasks: Type.Array(
-    Type.Object({ machine: TaskMachine, handle: Type.Union([Type.Null(), Handle]) }),
+    Type.Object({
+      machine: TaskMachine,
+      handle: Type.Union([Type.Null(), Handle]),
+      /** Of the newest start: see `TaskToStart`. Earlier versions kept none. */
+      run: Type.Optional(Type.String()),
+    }),
   ),
   health: ClientReport.properties.health,
   /** A server knows that it is over. */

@@ -4,13 +4,14 @@
  *
  * Before a driver starts a task, the disk knows that it does: so a task whose agent was killed then is looked for, not started twice.
  */
+import { randomUUID } from 'node:crypto'
 import type { Task } from '../../domains/jobs/task-model.ts'
 import { codeOf, MusterError, textOf } from '../../lib/errors.ts'
 import { ConfigFault } from '../drivers/checked-config.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/log.ts'
 import type { Random } from '../../lib/random.ts'
-import type { Driver, Exec, Handle, StartedTask } from '../drivers/driver.ts'
+import type { Driver, Exec, Handle, StartedTask, TaskToStart } from '../drivers/driver.ts'
 import type { RunningCommand } from '../drivers/exec-process.ts'
 import type { Drivers } from '../drivers/drivers.ts'
 import {
@@ -48,6 +49,9 @@ export type TaskProcessesOptions = {
   readonly take: (name: string, input: TaskInput) => void
 }
 
+/** Of a task before this process of the agent. `run` absent: an earlier version started it. */
+export type TaskBefore = { readonly handle: Handle | null; readonly run: string | undefined }
+
 export class TaskProcesses {
   readonly #options: TaskProcessesOptions
   readonly #started = new Map<string, StartedTask>()
@@ -60,16 +64,27 @@ export class TaskProcesses {
   readonly #scripts = new Map<StartedTask, ChangeScripts>()
   /** Of tasks that were being started when their templates changed. */
   readonly #changes = new Map<string, TemplateChange>()
+  /** The newest run of each, by a name that nothing else has. */
+  readonly #runs = new Map<string, string>()
   /** Handles of before this process, until their tasks are found. */
   #before: ReadonlyMap<string, Handle>
 
-  constructor(options: TaskProcessesOptions, before: ReadonlyMap<string, Handle>) {
+  constructor(options: TaskProcessesOptions, before: ReadonlyMap<string, TaskBefore>) {
     this.#options = options
-    this.#before = before
+    const handles = new Map<string, Handle>()
+    for (const [name, { handle, run }] of before) {
+      if (handle !== null) handles.set(name, handle)
+      if (run !== undefined) this.#runs.set(name, run)
+    }
+    this.#before = handles
   }
 
   handleOf(name: string): Handle | null {
     return this.#started.get(name)?.handle ?? this.#before.get(name) ?? null
+  }
+
+  runOf(name: string): string | undefined {
+    return this.#runs.get(name)
   }
 
   /** Null: it does not run. */
@@ -104,6 +119,8 @@ export class TaskProcesses {
     this.#starting.set(name, aborting)
     this.#changes.delete(name)
     const { id, log, save, take } = this.#options
+    // Whatever the disk knows of this start, it knows together with this name.
+    this.#runs.set(name, randomUUID())
     try {
       await save()
       if (aborting.signal.aborted) {
@@ -202,17 +219,26 @@ export class TaskProcesses {
         take(name, { type: 'exited', exit: { type: 'unknown', reason } })
         return true
       }
-      this.#watch(name, driver.recover(await toFind(setup), handle))
+      this.#watch(name, driver.recover(await this.#toFind(setup), handle))
       this.#templatesOf(setup, true)
       return true
     }
     if (phase.type !== 'starting') return true
-    const found = (await driver?.find(await toFind(setup))) ?? null
+    const found = (await driver?.find(await this.#toFind(setup))) ?? null
     if (found === null) return false
     this.#watch(name, found)
     take(name, { type: 'started' })
     this.#templatesOf(setup, true)
     return true
+  }
+
+  async #toFind(setup: SetupOf): Promise<TaskToStart> {
+    return { ...(await toFind(setup)), ...this.#ofRun(setup.task.Name) }
+  }
+
+  #ofRun(name: string): Pick<TaskToStart, 'run'> {
+    const run = this.#runs.get(name)
+    return run === undefined ? {} : { run }
   }
 
   async #startBy(name: string, signal: AbortSignal): Promise<StartedTask> {
@@ -224,7 +250,11 @@ export class TaskProcesses {
     })
     const tell = (text: string): void =>
       this.#options.take(name, { type: 'told', event: toldByDriver(text) })
-    return this.#driverOf(setup.task).start(await toStart(setup), signal, tell)
+    return this.#driverOf(setup.task).start(
+      { ...(await toStart(setup)), ...this.#ofRun(name) },
+      signal,
+      tell,
+    )
   }
 
   async #setUp(setup: SetupOf, signal: AbortSignal): Promise<void> {

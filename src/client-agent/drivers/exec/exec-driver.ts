@@ -23,7 +23,13 @@ import {
   type TaskToStart,
 } from '../driver.ts'
 import { runCommand, terminalDefault, type RunningCommand } from '../exec-process.ts'
-import { filesOf, findProcess, recoverProcess, startProcess } from '../supervised-process.ts'
+import {
+  filesOf,
+  findProcess,
+  markedEnv,
+  recoverProcess,
+  startProcess,
+} from '../supervised-process.ts'
 import { configOf } from './config.ts'
 import {
   ControlGroup,
@@ -97,7 +103,7 @@ export class ExecDriver implements Driver {
     const { command, args } = configOf(task.config)
     const { runFolder, stdout, stderr } = task
     const files = filesOf(task)
-    const { env, walls } = await this.#wallsOf(task, task.env)
+    const { env, walls } = await this.#wallsOf(task, markedEnv(task))
     const wallFiles = { root: join(runFolder, 'root'), log: logOf(task), pids: files.pids }
     const words = wordsOf(task, walls, wallFiles, [command, ...args])
     await makeFolder(wallFiles.root, 0o700)

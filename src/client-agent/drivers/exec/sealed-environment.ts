@@ -4,6 +4,7 @@
  *
  * It stays an environment because arguments of programs are everyone's to read.
  */
+import { runMark } from '../supervised-process.ts'
 import { sealPrefix } from './scripts.ts'
 
 /** What those programs need. */
@@ -20,7 +21,7 @@ const ofShells: ReadonlySet<string> = new Set([
   'UID',
 ])
 /** What the agent finds tasks by is as it is. */
-const marks: ReadonlySet<string> = new Set(['MUSTER_ALLOC_ID', 'MUSTER_TASK_NAME'])
+const marks: ReadonlySet<string> = new Set(['MUSTER_ALLOC_ID', 'MUSTER_TASK_NAME', runMark])
 
 export type SealedEnvironment = {
   readonly env: Readonly<Record<string, string>>
