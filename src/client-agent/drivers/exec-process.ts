@@ -265,10 +265,15 @@ async function terminalBelow(above: number): Promise<string | null> {
   return /^\/dev\/pts\/\d+$/.test(terminal) ? terminal : null
 }
 
-/** What bears the mark. Until none is left: one may have made another meanwhile. */
-export async function killMarked(id: string): Promise<void> {
+/** What bears the mark. */
+export function killMarked(id: string): Promise<void> {
+  return killWith(`${execMark}=${id}`)
+}
+
+/** All processes that have it in their environment, as NAME=value. Until none is left: one may have made another meanwhile. */
+export async function killWith(word: string): Promise<void> {
   for (let round = 0; round < killRoundsMax; round += 1) {
-    const marked = await processesWith([`${execMark}=${id}`])
+    const marked = await processesWith([word])
     if (marked.length === 0) return
     for (const pid of marked.slice(0, markedMax)) send(pid)
   }

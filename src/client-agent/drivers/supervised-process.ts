@@ -17,6 +17,8 @@ import { bootId, processesWith, processState } from './process-identity.ts'
 import { signalNamed } from './signals.ts'
 
 export const shell = '/bin/sh'
+/** In the environment of all tasks of an allocation. */
+export const allocationMark = 'MUSTER_ALLOC_ID'
 /** In the environment of a task, beside its allocation and its name: what an earlier run of it left has another. */
 export const runMark = 'MUSTER_RUN_ID'
 const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW } = flags
@@ -64,7 +66,7 @@ export function filesOf({
   task,
   run,
 }: Pick<TaskToStart, 'runFolder' | 'allocation' | 'task' | 'run'>): ProcessFiles {
-  const marks = [`MUSTER_ALLOC_ID=${allocation}`, `MUSTER_TASK_NAME=${task}`]
+  const marks = [`${allocationMark}=${allocation}`, `MUSTER_TASK_NAME=${task}`]
   return {
     ended: join(runFolder, 'ended'),
     pids: join(runFolder, 'pids'),

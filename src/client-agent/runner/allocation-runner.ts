@@ -126,7 +126,7 @@ export class AllocationRunner {
         save: () => this.#save(),
         take: (task, input) => this.#take(inputOf(task, input)),
       },
-      new Map(before),
+      before === undefined ? null : new Map(before),
     )
     this.#rotation = new LogRotation(host, folder, this.#assigned.group.Tasks)
     this.#services = new AllocationServices({

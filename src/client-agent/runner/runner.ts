@@ -10,6 +10,8 @@ import { isEveryNodeType } from '../../domains/evaluations/job-type-model.ts'
 import { delay, Pause } from '../../lib/async.ts'
 import { textOf } from '../../lib/errors.ts'
 import type { AskServer } from '../../rpc/agent-contract.ts'
+import { killWith } from '../drivers/exec-process.ts'
+import { allocationMark } from '../drivers/supervised-process.ts'
 import { AllocationRunner, type AllocationHost } from './allocation-runner.ts'
 import { Canaries } from './canaries.ts'
 import { Ends } from './ends.ts'
@@ -51,6 +53,8 @@ export class Runner {
   readonly #stopping = new AbortController()
   readonly #pause: Pause
   readonly #seen: SeenLog
+  /** Their state could not be read, and servers have not said yet whether they are to run. */
+  #lost = new Set<string>()
   #tag = ''
 
   constructor(options: RunnerOptions) {
@@ -85,6 +89,7 @@ export class Runner {
       index = Math.max(index, indexIn(log, kept.assigned))
     }
     this.#seen.begin(index, log)
+    this.#lost = new Set(store.lost)
     for (const runner of this.#held.values()) await runner.start()
     const live = [...this.#held.values()].filter(({ isOver }) => !isOver)
     this.#options.registrations.sweep(live.map(({ id }) => id))
@@ -182,6 +187,7 @@ export class Runner {
       return isOther || held?.assigned.allocModifyIndex !== modifyIndex
     })
     await this.#read(news.map(([id]) => id))
+    await this.#endLost(listed)
     // What a server lists was not reported as ended, whatever this agent thought.
     for (const [id] of allocations) {
       if (this.#held.get(id)?.isOver === true) this.#reports.again(id)
@@ -191,6 +197,17 @@ export class Runner {
     this.#unknown.clear()
     this.#tag = tag
     await this.#sweep(listed)
+  }
+
+  /** What is wanted of them takes up its tasks; of the others nobody else would end the processes. */
+  async #endLost(listed: ReadonlyMap<string, number>): Promise<void> {
+    for (const id of this.#lost) {
+      const desired = this.#held.get(id)?.assigned.desiredStatus
+      // A server lists it, and could not say more of it yet.
+      if (desired === undefined && listed.has(id)) continue
+      this.#lost.delete(id)
+      if (desired !== 'run') await killWith(`${allocationMark}=${id}`)
+    }
   }
 
   /** Before anything of it is followed, so that an agent that ends now compares no index of it with one of another. */

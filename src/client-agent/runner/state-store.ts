@@ -10,7 +10,8 @@ import { Assigned } from '../../domains/allocations/feed-model.ts'
 import { LogOrigin } from '../../domains/allocations/log-model.ts'
 import { ClientReport } from '../../domains/allocations/model.ts'
 import { writeDurably } from '../../lib/durable-file.ts'
-import { systemCodeOf, textOf } from '../../lib/errors.ts'
+import { codeOf, MusterError, systemCodeOf, textOf } from '../../lib/errors.ts'
+import { isJsonObject } from '../../lib/json-object.ts'
 import type { Logger } from '../../lib/log.ts'
 import { makeFolder } from '../../lib/make-folder.ts'
 import { Handle } from '../drivers/driver.ts'
@@ -18,6 +19,8 @@ import { TaskMachine } from './task.ts'
 
 const formatVersion = 1
 const suffix = '.json'
+const unreadable = '.unreadable'
+const asideSuffix = `${suffix}${unreadable}`
 
 export const KeptAllocation = Type.Object({
   version: Type.Literal(formatVersion),
@@ -46,27 +49,40 @@ const acceptsLog = Compile(Type.Object({ version: Type.Literal(formatVersion), l
 export class StateStore {
   readonly #folder: string
   readonly #log: Logger
+  readonly #lost = new Set<string>()
 
   constructor(folder: string, log: Logger) {
     this.#folder = folder
     this.#log = log
   }
 
-  /** A file that cannot be read is put aside: what it was of is asked of the servers again. */
+  /** Allocations whose state was put aside, now or at an earlier start. */
+  get lost(): ReadonlySet<string> {
+    return this.#lost
+  }
+
+  /**
+   * A file that cannot be read is put aside: what it was of is asked of the servers again. Throws `incompatible` for one of a newer
+   * program.
+   */
   async load(): Promise<readonly KeptAllocation[]> {
     await makeFolder(this.#folder, 0o700)
     const kept: KeptAllocation[] = []
     for (const name of await readdir(this.#folder)) {
+      if (name.endsWith(asideSuffix)) this.#lost.add(name.slice(0, -asideSuffix.length))
       if (!name.endsWith(suffix)) continue
       const path = join(this.#folder, name)
       try {
         const value: unknown = JSON.parse(await readFile(path, 'utf8'))
+        refuseNewer(value, path)
         if (!accepts.Check(value) || !fits(value)) throw new Error('it is not the state of one')
         kept.push(value)
       } catch (error) {
+        if (codeOf(error) === 'incompatible') throw error
         const reason = textOf(error)
         this.#log.error('the state of an allocation cannot be read', { path, error: reason })
-        await rename(path, `${path}.unreadable`)
+        await rename(path, `${path}${unreadable}`)
+        this.#lost.add(name.slice(0, -suffix.length))
       }
     }
     return kept
@@ -107,6 +123,16 @@ export class StateStore {
   #pathOf(id: string): string {
     return join(this.#folder, `${id}${suffix}`)
   }
+}
+
+/** Put aside, all that it says of tasks that run would be forgotten. */
+function refuseNewer(value: unknown, path: string): void {
+  const version = isJsonObject(value) ? value['version'] : null
+  if (typeof version !== 'number' || version <= formatVersion) return
+  throw new MusterError(
+    'incompatible',
+    `${path} is of format ${version}, and this program reads up to ${formatVersion}: start the newer program again, or move the file away; of its allocation the servers are asked then, and tasks that run are found by their processes`,
+  )
 }
 
 function fits({ assigned, tasks }: KeptAllocation): boolean {

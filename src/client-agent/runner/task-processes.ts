@@ -5,6 +5,7 @@
  * Before a driver starts a task, the disk knows that it does: so a task whose agent was killed then is looked for, not started twice.
  */
 import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import type { Task } from '../../domains/jobs/task-model.ts'
 import { codeOf, MusterError, textOf } from '../../lib/errors.ts'
 import { ConfigFault } from '../drivers/checked-config.ts'
@@ -69,10 +70,17 @@ export class TaskProcesses {
   /** Handles of before this process, until their tasks are found. */
   #before: ReadonlyMap<string, Handle>
 
-  constructor(options: TaskProcessesOptions, before: ReadonlyMap<string, TaskBefore>) {
+  /** Nothing is known of an earlier process of the agent. */
+  readonly #isNew: boolean
+  /** Of such an allocation, the tasks whose remains were looked for. */
+  readonly #looked = new Set<string>()
+
+  /** `before`: null for an allocation that is new to this agent, or whose state is lost. */
+  constructor(options: TaskProcessesOptions, before: ReadonlyMap<string, TaskBefore> | null) {
     this.#options = options
+    this.#isNew = before === null
     const handles = new Map<string, Handle>()
-    for (const [name, { handle, run }] of before) {
+    for (const [name, { handle, run }] of before ?? []) {
       if (handle !== null) handles.set(name, handle)
       if (run !== undefined) this.#runs.set(name, run)
     }
@@ -119,9 +127,14 @@ export class TaskProcesses {
     this.#starting.set(name, aborting)
     this.#changes.delete(name)
     const { id, log, save, take } = this.#options
+    const isFirst = this.#isNew && !this.#looked.has(name)
     // Whatever the disk knows of this start, it knows together with this name.
-    this.#runs.set(name, randomUUID())
+    if (!isFirst) this.#runs.set(name, randomUUID())
     try {
+      if (isFirst) {
+        if (await this.#isLeft(name)) return
+        this.#runs.set(name, randomUUID())
+      }
       await save()
       if (aborting.signal.aborted) {
         throw new MusterError('cancelled', 'the task is not wanted any more')
@@ -224,10 +237,30 @@ export class TaskProcesses {
       return true
     }
     if (phase.type !== 'starting') return true
+    return this.#isFoundBy(driver, setup)
+  }
+
+  /** Of an allocation whose state is lost: what was started before is not started twice. Never where there is no trace of a start. */
+  async #isLeft(name: string): Promise<boolean> {
+    const setup = this.#options.setupOf(name)
+    const isTraced = setup !== null && hasRunFolder(setup)
+    const driver = setup === null ? null : this.#options.drivers.known(setup.task.Driver)
+    this.#looked.add(name)
+    try {
+      return isTraced && (await this.#isFoundBy(driver, setup))
+    } catch (error) {
+      // A driver that is away is asked again at the next start.
+      this.#looked.delete(name)
+      throw error
+    }
+  }
+
+  async #isFoundBy(driver: Driver | null, setup: SetupOf): Promise<boolean> {
+    const name = setup.task.Name
     const found = (await driver?.find(await this.#toFind(setup))) ?? null
     if (found === null) return false
     this.#watch(name, found)
-    take(name, { type: 'started' })
+    this.#options.take(name, { type: 'started' })
     this.#templatesOf(setup, true)
     return true
   }
@@ -366,6 +399,15 @@ export class TaskProcesses {
     const canRetry =
       error instanceof ArtifactFailure ? error.canRetry : codeOf(error) === 'unavailable'
     this.#options.take(name, { type: 'refused', event, canRetry })
+  }
+}
+
+/** False also for a name that no folder can have: the start says so. */
+function hasRunFolder({ folder, task }: SetupOf): boolean {
+  try {
+    return existsSync(folder.of(task.Name).run)
+  } catch {
+    return false
   }
 }
 
