@@ -228,14 +228,15 @@ void t.test('each option of the client package does what it says', async (t) => 
         { name: 'two', checks: [{ ttl: '1h' }, { tcp: '127.0.0.1:1', ...often }] },
         undefined,
       ],
-      ['register', { name: 'mesh', connect: { native: true } }, undefined],
+      ['register', { name: 'mesh', connect: { native: true } }, refused(long)],
+      ['register', { name: 'plain', connect: { native: false } }, undefined],
       [
         'list',
         { filter: 'Service == "web"' },
         { 'web-1': { Port: 80, TaggedAddresses: { lan: { Port: 81 } }, Meta: { v: '1' } } },
       ],
       ['maintenance', { id: 'web-1', enable: true, reason: 'works' }, undefined],
-      ['deregister', 'mesh', undefined],
+      ['deregister', 'plain', undefined],
       ['deregister', { id: 'none' }, refused(/none/)],
     ])
     const resting = { '_service_maintenance:web-1': { Status: 'critical', Notes: 'works' } }
