@@ -103,11 +103,10 @@ function holdsDone({ job }: World, row: AllocationRow): boolean {
   return wanted(row) ? row.clientStatus === 'complete' : /drained/.test(row.desiredDescription)
 }
 
-/** One that failed and is not placed anew now keeps its place. */
-function holdsFailed(world: World, row: AllocationRow): boolean {
-  return (
-    wanted(row) && row.clientStatus === 'failed' && row.jobVersion === (world.job?.version ?? -1)
-  )
+/** One that failed and is not placed anew now keeps its place, unless the newest version takes it. */
+function holdsFailed(world: World, decision: Decision, row: AllocationRow): boolean {
+  if (!wanted(row) || row.clientStatus !== 'failed') return false
+  return row.jobVersion === (world.job?.version ?? -1) || !isFilling(world, decision)
 }
 
 /** What stays, what is placed and what has no place come to the count, each name once, new names the lowest free ones. */
@@ -122,7 +121,7 @@ function counts(world: World, decision: Decision): string[] {
     (row) =>
       !gone.has(row.id) &&
       !isUnpromoted(world, row) &&
-      ((wanted(row) && !over(row)) || holdsDone(world, row) || holdsFailed(world, row)),
+      ((wanted(row) && !over(row)) || holdsDone(world, row) || holdsFailed(world, decision, row)),
   )
   const queued = decision.queued.find(([name]) => name === group.Name)?.[1] ?? 0
   const broken: string[] = []
