@@ -1,5 +1,6 @@
 /** What each allocation of a group is to become, where it holds a place, and which of them stay where there are too many. */
 import { isClientTerminal, wasCutShort, type AllocationRow } from '../domains/allocations/model.ts'
+import { endsWithinMs, mayRunUntilMs } from '../domains/allocations/window-model.ts'
 import { isCanarying } from '../domains/deployments/model.ts'
 import type { TaskGroup } from '../domains/jobs/model.ts'
 import { indexOfName } from './allocation-names.ts'
@@ -14,7 +15,6 @@ import {
   type WantedInput,
 } from './scheduled-job.ts'
 import { isOfVersion } from './updates.ts'
-import { endsWithinMs } from './whereabouts.ts'
 
 export type HeldInput = WantedInput & { readonly rollout: Rollout }
 
@@ -138,11 +138,9 @@ function holdOfLive(
 
 /** Of one that was lost and that nothing took the place of: its agent may still be ending it. */
 function stillLeaving({ job, specOf, nowMs }: HeldInput, row: AllocationRow): Held | null {
-  if (row.clientStatus !== 'lost' || row.desiredDescription !== reasons.lost) return null
   if (row.jobCreateIndex !== job.createIndex) return null
-  const mayRunMs = endsWithinMs(row, specOf(row))
-  if (mayRunMs === 0) return null
-  const untilMs = row.modifyMs + mayRunMs
+  const untilMs = mayRunUntilMs(row, specOf)
+  if (untilMs === 0) return null
   return nowMs < untilMs ? held(row, 'leaving', { atMs: untilMs }) : held(row, 'lost')
 }
 

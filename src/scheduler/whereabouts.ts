@@ -3,8 +3,6 @@ import type { AllocationRow } from '../domains/allocations/model.ts'
 import { windowMsOf } from '../domains/allocations/window-model.ts'
 import type { JobSpec } from '../domains/jobs/model.ts'
 
-export { endsWithinMs } from '../domains/allocations/window-model.ts'
-
 export type Whereabouts =
   | { readonly type: 'there' }
   /** Its node is cut off, and it may come back until then. */

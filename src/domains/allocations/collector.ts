@@ -160,7 +160,7 @@ async function candidates(
 ): Promise<Found<string>> {
   const specOf = specsOf(reader)
   const goes = (row: AllocationRow): boolean =>
-    isCollectable(reader, row, beforeMs) && mayRunUntilMs(row, specOf(row)) <= nowMs
+    isCollectable(reader, row, beforeMs) && mayRunUntilMs(row, specOf) <= nowMs
   const some: string[] = []
   let looked = 0
   for await (const page of endedBy[what](reader, from)) {
@@ -200,9 +200,7 @@ async function isQuiet(reader: Reader, key: JobKey, { beforeMs, nowMs }: Times):
   for await (const page of allocationsOfJob(reader, key)) {
     const isNew = page.some(
       (one) =>
-        !isClientTerminal(one) ||
-        one.modifyMs > beforeMs ||
-        mayRunUntilMs(one, specOf(one)) > nowMs,
+        !isClientTerminal(one) || one.modifyMs > beforeMs || mayRunUntilMs(one, specOf) > nowMs,
     )
     if (isNew) return false
   }

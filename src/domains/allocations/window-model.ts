@@ -33,15 +33,12 @@ export function endsWithinMs({ group }: Placed, spec: JobSpec | null): number {
 
 /** Until when a lost one that was told to end may still run, so that nothing takes its place. 0: it ended. */
 export function mayRunUntilMs(
-  row: Pick<
-    AllocationRow,
-    'group' | 'clientStatus' | 'desiredStatus' | 'desiredDescription' | 'modifyMs'
-  >,
-  spec: JobSpec | null,
+  row: AllocationRow,
+  specOf: (row: AllocationRow) => JobSpec | null,
 ): number {
   if (row.clientStatus !== 'lost' || row.desiredStatus === 'run') return 0
   if (row.desiredDescription !== lostDescription) return 0
-  const mayRunMs = endsWithinMs(row, spec)
+  const mayRunMs = endsWithinMs(row, specOf(row))
   return mayRunMs === 0 ? 0 : row.modifyMs + mayRunMs
 }
 
