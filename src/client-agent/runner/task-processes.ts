@@ -128,13 +128,10 @@ export class TaskProcesses {
     this.#changes.delete(name)
     const { id, log, save, take } = this.#options
     const isFirst = this.#isNew && !this.#looked.has(name)
-    // Whatever the disk knows of this start, it knows together with this name.
-    if (!isFirst) this.#runs.set(name, randomUUID())
     try {
-      if (isFirst) {
-        if (await this.#isLeft(name)) return
-        this.#runs.set(name, randomUUID())
-      }
+      if (isFirst && (await this.#isLeft(name))) return
+      // Whatever the disk knows of this start, it knows together with this name.
+      this.#runs.set(name, randomUUID())
       await save()
       if (aborting.signal.aborted) {
         throw new MusterError('cancelled', 'the task is not wanted any more')
