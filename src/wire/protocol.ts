@@ -58,7 +58,33 @@ const root = loadRoot()
  */
 const partsMax = 512 * 1024
 
-class BoundedReader extends protobuf.BufferReader {
+class Reader extends protobuf.BufferReader {
+  /**
+   * One of up to 4 bytes without an object for its halves. And whatever fits is what V8 calls a small integer: protobufjs makes
+   * a double of each by a product, which is an object of its own and makes doubles of all that is counted from it.
+   */
+  override uint64(): protobuf.Long {
+    const { buf, pos, len } = this
+    let value = 0
+    for (let at = 0; at < 4 && pos + at < len; at += 1) {
+      const byte = buf[pos + at] ?? 0
+      value |= (byte & 0x7f) << (7 * at)
+      if (byte < 0x80) {
+        this.pos = pos + at + 1
+        return numberOf(value)
+      }
+    }
+    const large = Number(super.uint64())
+    return numberOf(large === (large | 0) ? large | 0 : large)
+  }
+}
+
+/** Long's place in protobufjs' types: without that class its readers return numbers. */
+function numberOf(value: unknown): protobuf.Long {
+  return value as protobuf.Long
+}
+
+class BoundedReader extends Reader {
   #parts = 0
 
   override uint32(): number {
@@ -79,7 +105,7 @@ class BoundedReader extends protobuf.BufferReader {
 
 /** Every part takes a byte, so only a large frame can have too many. */
 function readerOf(bytes: Buffer): protobuf.Reader {
-  return bytes.length > partsMax ? new BoundedReader(bytes) : new protobuf.BufferReader(bytes)
+  return bytes.length > partsMax ? new BoundedReader(bytes) : new Reader(bytes)
 }
 
 /** The encoder and decoder of a message by its full name, `muster.raft.RaftFrame`. */

@@ -8,24 +8,23 @@
  */
 import { assert, present } from '../../lib/assert.ts'
 import type { Entry, LogIndex, Term } from './message.ts'
+import { TermRuns, type TermRun } from './term-runs.ts'
 
 /** Entries that no follower is known to need and that are kept: after an election a follower may be a little behind. */
 const spareEntries = 256
 /** Of the window; over it none is spare. */
 const spareBytesMax = 1 << 20
 
-type Run = { readonly term: Term; readonly firstIndex: LogIndex }
-
 export type LogStart = {
   readonly base: { readonly index: LogIndex; readonly term: Term }
   readonly lastIndex: LogIndex
-  readonly termRuns: readonly Run[]
+  readonly termRuns: readonly TermRun[]
   readonly tail: readonly Entry[]
 }
 
 export class RaftLog {
   #base: { index: LogIndex; term: Term }
-  #runs: Run[]
+  readonly #runs: TermRuns
   /** Entries by position: `#window[i]` has index `#windowFirst + i`; the last one is `lastIndex`. */
   #window: Entry[]
   #windowFirst: LogIndex
@@ -39,7 +38,7 @@ export class RaftLog {
 
   constructor(start: LogStart) {
     this.#base = { ...start.base }
-    this.#runs = [...start.termRuns]
+    this.#runs = new TermRuns(start.termRuns)
     this.#window = [...start.tail]
     this.#windowFirst = start.lastIndex - start.tail.length + 1
     this.#windowBytes = start.tail.reduce((sum, entry) => sum + bytesOf(entry), 0)
@@ -66,11 +65,7 @@ export class RaftLog {
   termAt(index: LogIndex): Term | undefined {
     if (index === this.#base.index) return this.#base.term
     if (index < this.#base.index || index > this.lastIndex) return undefined
-    for (let i = this.#runs.length - 1; i >= 0; i -= 1) {
-      const run = this.#runs[i]
-      if (run !== undefined && run.firstIndex <= index) return run.term
-    }
-    return undefined
+    return this.#runs.termAt(index)
   }
 
   /** Raft's comparison of logs for votes (3.6.1): later term wins, then the longer log. */
@@ -88,7 +83,7 @@ export class RaftLog {
     while (candidate > this.#base.index) {
       const at = present(this.termAt(candidate), 'the term of an entry in the log')
       if (at <= term) return candidate
-      candidate = present(this.#runOf(candidate), 'the run of an entry in the log').firstIndex - 1
+      candidate = present(this.#runs.startOf(candidate), 'the run of an entry in the log') - 1
     }
     return candidate
   }
@@ -110,11 +105,8 @@ export class RaftLog {
 
   append(entry: Entry): void {
     assert(entry.index === this.lastIndex + 1, 'entries are appended without a gap')
-    const newest = this.#runs.at(-1)
-    assert(entry.term >= (newest?.term ?? this.#base.term), 'terms never fall along the log')
-    if (newest === undefined || newest.term !== entry.term) {
-      this.#runs.push({ term: entry.term, firstIndex: entry.index })
-    }
+    assert(entry.term >= this.#base.term, 'terms never fall along the log')
+    this.#runs.append(entry.index, entry.term)
     this.#window.push(entry)
     this.#windowBytes += bytesOf(entry)
   }
@@ -128,7 +120,7 @@ export class RaftLog {
       this.#nextToWrite = from
     }
     this.persistedIndex = Math.min(this.persistedIndex, from - 1)
-    this.#runs = this.#runs.filter((run) => run.firstIndex < from)
+    this.#runs.truncate(from)
     if (from >= this.#windowFirst) {
       for (const gone of this.#window.splice(from - this.#windowFirst)) {
         this.#windowBytes -= bytesOf(gone)
@@ -163,22 +155,15 @@ export class RaftLog {
     if (index <= this.#base.index) return
     assert(index <= this.commitIndex, 'only committed entries are compacted')
     assert(this.termAt(index) === term, 'a compaction agrees with the log')
-    const last = this.#runOf(index)
     this.#base = { index, term }
-    this.#runs = this.#runs.filter((run) => run === last || run.firstIndex > index)
-    if (last !== undefined) {
-      const next = this.#runs[1]
-      const emptied = (next?.firstIndex ?? this.lastIndex + 1) <= index + 1
-      if (emptied) this.#runs.shift()
-      else this.#runs[0] = { term: last.term, firstIndex: index + 1 }
-    }
+    this.#runs.compact(index + 1, this.lastIndex)
     this.#dropWindowBefore(index + 1)
   }
 
   /** A snapshot took the place of everything. */
   reset(index: LogIndex, term: Term): void {
     this.#base = { index, term }
-    this.#runs = []
+    this.#runs.clear()
     this.#window = []
     this.#windowFirst = index + 1
     this.#windowBytes = 0
@@ -215,10 +200,6 @@ export class RaftLog {
     for (let i = 0; i < count; i += 1) this.#windowBytes -= bytesOf(this.#window[i])
     this.#window = this.#window.slice(count)
     this.#windowFirst += count
-  }
-
-  #runOf(index: LogIndex): Run | undefined {
-    return this.#runs.findLast((run) => run.firstIndex <= index)
   }
 }
 

@@ -7,7 +7,7 @@
  */
 import { assert, assertNever, present } from '../../lib/assert.ts'
 import type { Entry, HardState, LogIndex, SnapshotMeta, Term } from '../core/message.ts'
-import type { TermRun } from './log-store.ts'
+import { TermRuns, type TermRun } from '../core/term-runs.ts'
 import type { Checkpoint, LogRecord } from './record.ts'
 import type { Segment } from './segment.ts'
 
@@ -30,12 +30,12 @@ export class LogMap {
   base: SnapshotMeta = emptySnapshot
   hardState: HardState = { term: 0, votedFor: null, commitIndex: 0 }
   lastIndex: LogIndex = 0
-  #runs: TermRun[] = []
+  readonly #runs = new TermRuns([])
   #configurations: Entry[] = []
   #empty = true
 
   get termRuns(): readonly TermRun[] {
-    return this.#runs
+    return this.#runs.list()
   }
 
   get configurations(): readonly Entry[] {
@@ -80,7 +80,7 @@ export class LogMap {
   termAt(index: LogIndex): Term | null {
     if (index === this.base.index) return this.base.term
     if (index > this.lastIndex) return null
-    return this.#runs.findLast((run) => run.firstIndex <= index)?.term ?? null
+    return this.#runs.termAt(index) ?? null
   }
 
   /** The first entry that lies in this segment or a later one; one past the end when there is none. */
@@ -137,7 +137,7 @@ export class LogMap {
     }
     if (next !== this.lastIndex + 1) return false
     const noEntries = this.lastIndex === this.base.index
-    return noEntries ? this.#runs.length === 0 : this.#runs[0]?.firstIndex === this.base.index + 1
+    return this.#runs.firstIndex === (noEntries ? undefined : this.base.index + 1)
   }
 
   /**
@@ -165,20 +165,17 @@ export class LogMap {
     this.lastIndex = checkpoint.lastIndex
     this.#configurations = []
     // Entries between base and here lie in segments that are gone: a later record voids them or raises the base.
-    this.#runs =
-      checkpoint.lastIndex > checkpoint.base.index
-        ? [{ term: checkpoint.lastTerm, firstIndex: checkpoint.lastIndex }]
-        : []
+    this.#runs.clear()
+    if (checkpoint.lastIndex > checkpoint.base.index) {
+      this.#runs.append(checkpoint.lastIndex, checkpoint.lastTerm)
+    }
   }
 
   #append(entry: Entry, segment: Segment, offset: number): void {
     assert(entry.index === this.lastIndex + 1, 'entries are consecutive')
-    const lastTerm = this.termAt(this.lastIndex) ?? 0
-    assert(entry.term >= lastTerm, 'terms do not go back')
     segment.entries.push(entry.index, offset, entry.data.length)
-    if (this.#runs.at(-1)?.term !== entry.term) {
-      this.#runs.push({ term: entry.term, firstIndex: entry.index })
-    }
+    assert(entry.term >= this.base.term, 'terms do not go back')
+    this.#runs.append(entry.index, entry.term)
     if (entry.kind === 'configuration') {
       this.#configurations.push({ ...entry, data: Uint8Array.from(entry.data) })
     }
@@ -192,7 +189,7 @@ export class LogMap {
       entries.truncate(from)
       if (entries.count > 0) break
     }
-    this.#runs = this.#runs.filter((run) => run.firstIndex < from)
+    this.#runs.truncate(from)
     this.#configurations = this.#configurations.filter((entry) => entry.index < from)
     this.lastIndex = from - 1
   }
@@ -200,10 +197,7 @@ export class LogMap {
   #raiseBase(base: SnapshotMeta): void {
     assert(base.index >= this.base.index, 'the base never goes back')
     assert(base.index <= this.lastIndex, 'the base is in the log')
-    const first = base.index + 1
-    this.#runs = this.#runs
-      .filter((_, at) => (this.#runs[at + 1]?.firstIndex ?? this.lastIndex + 1) > first)
-      .map((run) => ({ term: run.term, firstIndex: Math.max(run.firstIndex, first) }))
+    this.#runs.compact(base.index + 1, this.lastIndex)
     this.#configurations = this.#configurations.filter((entry) => entry.index > base.index)
     this.base = base
   }

@@ -3,6 +3,7 @@
  * `durable-log.ts` is its form on disk; one suite in `test/raft/storage` holds for every form.
  */
 import type { Entry, HardState, LogIndex, SnapshotMeta, Term } from '../core/message.ts'
+import type { TermRun } from '../core/term-runs.ts'
 
 /** One unit of work for the disk, in the order the core asked for it. */
 export type LogWrite = {
@@ -12,9 +13,6 @@ export type LogWrite = {
   readonly entries: readonly Entry[]
   readonly hardState: HardState | null
 }
-
-/** A stretch of entries of one term: the entries from `firstIndex` up to the next run are of `term`. */
-export type TermRun = { readonly term: Term; readonly firstIndex: LogIndex }
 
 /** What a restart finds. */
 export type RecoveredLog = {

@@ -173,8 +173,12 @@ export function putUint53(buffer: Buffer, at: number, value: number): void {
   buffer.writeUInt32LE(Math.floor(value / 0x1_0000_0000), at + 4)
 }
 
+/** One below 2^31 stays what V8 calls a small integer: a product would make it a double, an object of its own. */
 export function getUint53(buffer: Buffer, at: number): number {
-  const value = buffer.readUInt32LE(at) + buffer.readUInt32LE(at + 4) * 0x1_0000_0000
+  const low = buffer.readUInt32LE(at)
+  const high = buffer.readUInt32LE(at + 4)
+  if (high === 0) return low
+  const value = low + high * 0x1_0000_0000
   if (!Number.isSafeInteger(value)) {
     throw new MusterError('corrupt', 'a stored number is beyond 2^53')
   }
