@@ -74,6 +74,8 @@ class Reader extends protobuf.BufferReader {
         return numberOf(value)
       }
     }
+    // protobufjs takes one of three or four bytes that has no end for whole.
+    if (len - pos <= 4) throw new RangeError('a number ends in the middle')
     const large = Number(super.uint64())
     return numberOf(large === (large | 0) ? large | 0 : large)
   }
