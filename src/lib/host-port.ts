@@ -1,8 +1,28 @@
 /** Hosts with their ports, as people and requests write them. */
-import { isIP, isIPv6 } from 'node:net'
+import { BlockList, isIP, isIPv6 } from 'node:net'
 
-/** Every address of a machine: to listen on, not to connect to. */
-export const wildcards: readonly string[] = ['0.0.0.0', '::']
+const everyAddress = new BlockList()
+everyAddress.addAddress('0.0.0.0')
+everyAddress.addAddress('::', 'ipv6')
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8)
+loopback.addAddress('::1', 'ipv6')
+
+/** Every address of a machine, in any of its spellings: to listen on, not to connect to. */
+export function isWildcard(host: string): boolean {
+  return isIn(everyAddress, host)
+}
+
+/** Of this machine alone, in any of its spellings. No name is one. */
+export function isLoopbackAddress(host: string): boolean {
+  return isIn(loopback, host)
+}
+
+function isIn(list: BlockList, host: string): boolean {
+  const family = isIP(host)
+  return family !== 0 && list.check(host.replace(/%.*/, ''), family === 4 ? 'ipv4' : 'ipv6')
+}
 
 /** `host:port`, an IPv6 host in brackets. */
 export function hostPort(host: string, port: number): string {

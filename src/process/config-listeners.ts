@@ -4,7 +4,7 @@
  */
 import { resolve } from 'node:path'
 import Type from 'typebox'
-import { wildcards } from '../lib/host-port.ts'
+import { isWildcard } from '../lib/host-port.ts'
 import type { Complain } from './config-check.ts'
 import type { TlsVersion } from './config-tls.ts'
 import {
@@ -255,5 +255,5 @@ function refuseSharedPorts(endpoints: readonly Endpoint[], complain: Complain): 
 }
 
 function overlap(left: string, right: string): boolean {
-  return left === right || wildcards.includes(left) || wildcards.includes(right)
+  return left === right || isWildcard(left) || isWildcard(right)
 }

@@ -2,9 +2,9 @@
  * The `tls` block: which files this agent shows and trusts, and for what. What the files hold is looked at when the
  * server starts.
  */
-import { isIPv4 } from 'node:net'
 import { join, resolve } from 'node:path'
 import Type from 'typebox'
+import { isLoopbackAddress } from '../lib/host-port.ts'
 import { tlsFolderFiles, tlsFolderOfFirst } from '../lib/tls-folder.ts'
 import type { Complain } from './config-check.ts'
 import { choice, closed, flag, path } from './config-values.ts'
@@ -196,5 +196,5 @@ function refuseOpenRpc(agent: TlsAgent, complain: Complain): void {
 }
 
 function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
+  return host === 'localhost' || isLoopbackAddress(host)
 }

@@ -6,7 +6,7 @@ import { resolve } from 'node:path'
 import { DecodeUnsafe, Default } from 'typebox/value'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { LogLevel } from '../lib/log.ts'
-import { wildcards } from '../lib/host-port.ts'
+import { isWildcard } from '../lib/host-port.ts'
 import { checkTree, problemLine, type Complain, type Problem } from './config-check.ts'
 import { fileSchema, type ConfigFile, type HeaderAlias } from './config-schema.ts'
 import { completePeers, type Founders } from './config-server.ts'
@@ -276,7 +276,7 @@ function refuseOfClients(file: ConfigFile, isServer: boolean, complain: Complain
 
 function advertised(given: string | undefined, bindAddr: string, complain: Complain): string {
   const address = given ?? bindAddr
-  if (wildcards.includes(address)) {
+  if (isWildcard(address)) {
     const reason = `${address} is every address of this machine, and others cannot connect to that`
     complain('advertise_addr', `${reason}; name the one address that others reach this server at`)
   }

@@ -4,7 +4,7 @@ import type { OpsServer } from '../api/ops.ts'
 import type { HttpServer } from '../api/server.ts'
 import { Certificate, listenerUse, tlsKeys } from '../lib/certificate.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
-import { hostPort, wildcards, type HttpAddress } from '../lib/host-port.ts'
+import { hostPort, isWildcard, type HttpAddress } from '../lib/host-port.ts'
 import { reloadAll } from './reload-all.ts'
 
 export type ListenerSettings = {
@@ -100,7 +100,7 @@ export function reachableApi(
   open: readonly OpenListener[],
   advertised: string,
 ): HttpAddress | null {
-  const onAll = ({ host }: OpenListener) => wildcards.includes(host)
+  const onAll = ({ host }: OpenListener) => isWildcard(host)
   // Members name their dialect; those of an earlier program do not.
   const apis = open.filter(({ dialect }) => dialect === dialectDefault)
   const best = apis.find((one) => onAll(one) || one.host === advertised) ?? apis[0]

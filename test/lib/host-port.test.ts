@@ -1,6 +1,6 @@
-/** Which texts are repeated where a client was to give an address. */
+/** What addresses are, and which texts are repeated where a client was to give one. */
 import t from 'tap'
-import { looksLikeAddress } from '../../src/lib/host-port.ts'
+import { isLoopbackAddress, isWildcard, looksLikeAddress } from '../../src/lib/host-port.ts'
 
 t.test('addresses look like addresses', async (t) => {
   for (const text of [
@@ -43,5 +43,20 @@ t.test('tokens do not, nor what looks like one', async (t) => {
     'p_w.example',
   ]) {
     t.notOk(looksLikeAddress(text), text)
+  }
+})
+
+t.test('all addresses of a machine, and its own, are known in every spelling', async (t) => {
+  for (const text of ['0.0.0.0', '::', '::0', '0:0:0:0:0:0:0:0', '::ffff:0.0.0.0']) {
+    t.ok(isWildcard(text), text)
+  }
+  for (const text of ['10.0.0.1', '::1', 'localhost', '', 'fe80::1%eth0']) {
+    t.notOk(isWildcard(text), text)
+  }
+  for (const text of ['127.0.0.1', '127.1.2.3', '::1', '0:0:0:0:0:0:0:1', '::ffff:127.0.0.1']) {
+    t.ok(isLoopbackAddress(text), text)
+  }
+  for (const text of ['128.0.0.1', '::', '::2', 'localhost', '127.1']) {
+    t.notOk(isLoopbackAddress(text), text)
   }
 })

@@ -40,17 +40,31 @@ function groups(text: string): readonly number[] {
   })
 }
 
-/** The dotted form, or all eight groups without shortening. */
+/** The dotted form, or groups of which the first of the longest rows of zeros is `::` (RFC 5952, 4.2). */
 export function formatAddress(address: Uint8Array): string {
   if (address.length === 4) return address.join('.')
   const pairs: string[] = []
   for (let index = 0; index + 1 < address.length; index += 2) {
     pairs.push((((address[index] ?? 0) << 8) | (address[index + 1] ?? 0)).toString(16))
   }
-  return pairs.join(':')
+  const zeros = longestZeros(pairs)
+  if (zeros.length < 2) return pairs.join(':')
+  const after = pairs.slice(zeros.start + zeros.length)
+  return `${pairs.slice(0, zeros.start).join(':')}::${after.join(':')}`
 }
 
-/** `192.0.2.1:4648`, `[2001:db8:0:0:0:0:0:1]:4648`. */
+function longestZeros(pairs: readonly string[]): { start: number; length: number } {
+  let longest = { start: 0, length: 0 }
+  let start = 0
+  for (let at = 0; at <= pairs.length; at += 1) {
+    if (pairs[at] === '0') continue
+    if (at - start > longest.length) longest = { start, length: at - start }
+    start = at + 1
+  }
+  return longest
+}
+
+/** `192.0.2.1:4648`, `[2001:db8::1]:4648`. */
 export function formatEndpoint({ address, port }: Endpoint): string {
   const text = formatAddress(address)
   return address.length === 4 ? `${text}:${port}` : `[${text}]:${port}`
