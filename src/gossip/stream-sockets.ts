@@ -22,10 +22,13 @@ import type { StreamDecoder, StreamRead, StreamWire } from './wire/stream.ts'
 /** Received and not yet decoded, over all streams: three of the largest. */
 const heldBytesMax = 64 * 1024 * 1024
 
+/** A member says what it wants at once; after this long a stream that says nothing makes room for any other. */
+const silentMs = 1_000
+
 export type StreamStats = {
   accepted: number
   opened: number
-  /** Closed for newer ones before they had said anything whole, because 128 were open. */
+  /** Closed because 128 were open: for newer ones, or as the newest. */
   turnedAway: number
   timedOut: number
 }
@@ -40,7 +43,10 @@ type Stream = {
   readonly socket: Socket
   /** Of the other side, without its port. */
   readonly address: string
+  readonly sinceMs: number
   readonly decoder: StreamDecoder
+  /** Something came of the other side. */
+  speaks: boolean
   /** Ends the stream; the reason goes to its waiters. */
   fail(error: MusterError): void
 }
@@ -70,13 +76,18 @@ export class StreamSockets {
       socket.destroy()
       return
     }
-    if (this.#inbound.size >= streamsMax) this.#makeRoom()
+    if (this.#inbound.size >= streamsMax && !this.#makeRoom(formatAddress(address))) {
+      socket.destroy()
+      return
+    }
     this.stats.accepted += 1
     const from = { address, port: socket.remotePort ?? 0 }
     const stream: Stream = {
       socket,
       address: formatAddress(address),
+      sinceMs: this.#clock.monotonicMs(),
       decoder: this.#wire.decoder('request'),
+      speaks: false,
       fail() {
         socket.destroy()
       },
@@ -90,6 +101,7 @@ export class StreamSockets {
       socket.end(this.#answer(read, handlers, from))
     }
     socket.on('data', (chunk) => {
+      stream.speaks = true
       if (!answered) take(this.#feed(stream, chunk))
     })
     socket.on('end', () => {
@@ -167,7 +179,9 @@ export class StreamSockets {
       const stream: Stream = {
         socket,
         address: formatAddress(to.address),
+        sinceMs: this.#clock.monotonicMs(),
         decoder: this.#wire.decoder('answer'),
+        speaks: false,
         fail,
       }
       this.#watch(stream, this.#outbound, to, timeoutMs)
@@ -194,19 +208,31 @@ export class StreamSockets {
   }
 
   /**
-   * A member says what it wants at once. So of the address that has most streams the oldest one goes: who opens many and says
-   * nothing keeps nobody out.
+   * Who opens many and says nothing, or little, keeps nobody else out: of streams that say nothing the oldest one goes, of the
+   * address that has most of them, else the newest one of the address that has most streams. A member that is about to finish
+   * does: of many that have one stream each none goes, and the newcomer tries again. False: there is no room for it.
    */
-  #makeRoom(): void {
-    const byAddress = Map.groupBy(this.#inbound, ({ address }) => address)
-    let most: readonly Stream[] = []
-    for (const streams of byAddress.values()) if (streams.length > most.length) most = streams
-    const oldest = present(most[0], 'a stream where there are many')
+  #makeRoom(newcomer: string): boolean {
     this.stats.turnedAway += 1
+    const silent = mostOfOne([...this.#inbound].filter(({ speaks }) => !speaks))
+    const oldest = silent[0]
+    const nowMs = this.#clock.monotonicMs()
+    if (oldest !== undefined && (silent.length > 1 || nowMs - oldest.sinceMs >= silentMs)) {
+      this.#turnAway(oldest)
+      return true
+    }
+    const most = mostOfOne([...this.#inbound])
+    const newest = present(most.at(-1), 'a stream where there are many')
+    if (most.length === 1 || newest.address === newcomer) return false
+    this.#turnAway(newest)
+    return true
+  }
+
+  #turnAway(stream: Stream): void {
     // Its 'close' comes later, and the next one must find another.
-    this.#inbound.delete(oldest)
-    oldest.decoder.end()
-    oldest.socket.destroy()
+    this.#inbound.delete(stream)
+    stream.decoder.end()
+    stream.socket.destroy()
   }
 
   /** Keeps a stream in its set, under its deadline, until it is closed. */
@@ -263,4 +289,13 @@ export class StreamSockets {
       return silence
     }
   }
+}
+
+/** The streams of the address that has most of these, in their order. */
+function mostOfOne(streams: readonly Stream[]): readonly Stream[] {
+  let most: readonly Stream[] = []
+  for (const ofOne of Map.groupBy(streams, ({ address }) => address).values()) {
+    if (ofOne.length > most.length) most = ofOne
+  }
+  return most
 }

@@ -256,8 +256,8 @@ await t.test('memory: what is lost on one path arrives on the other', async (t) 
   await Promise.all([a.close(), b.close()])
 })
 
-async function opened(to: Endpoint): Promise<Socket> {
-  const socket = connect({ host, port: to.port })
+async function opened(to: Endpoint, localAddress = host): Promise<Socket> {
+  const socket = connect({ host, port: to.port, localAddress })
   socket.on('error', () => {
     // A reset is as good an end as any here.
   })
@@ -323,6 +323,44 @@ await t.test(
     for (const socket of idle) socket.destroy()
   },
 )
+
+await t.test('sockets: of many members that talk none is cut off for another', async (t) => {
+  const { b, heardB, a } = await socketPair(t, [wires(), wires()])
+  const sockets = b as SocketTransport
+  heardB.answer = () => state(1, false)
+  const request = wires().streams.encode(state(1, true), 'request')
+  const members = await Promise.all(
+    Array.from({ length: streamsMax }, (_, at) => opened(b.endpoint, `127.0.1.${at + 1}`)),
+  )
+  for (const socket of members) socket.write(request.subarray(0, 10))
+  await eventuallyTrue('all are taken', () => sockets.streamStats.accepted === streamsMax)
+  t.equal(await rejection(a.pushPull(b.endpoint, state(1, true))), 'unavailable')
+  t.equal(sockets.streamStats.turnedAway, 1)
+  const answers = members.map(async (socket) => {
+    let bytes = 0
+    socket.on('data', (chunk) => (bytes += chunk.length))
+    socket.end(request.subarray(10))
+    await once(socket, 'close')
+    return bytes > 0
+  })
+  t.ok((await Promise.all(answers)).every(Boolean), 'all are answered')
+})
+
+await t.test('sockets: one address that says little keeps no other out', async (t) => {
+  const { b, heardB, a } = await socketPair(t, [wires(), wires()])
+  heardB.answer = () => state(1, false)
+  const sockets = b as SocketTransport
+  const request = wires().streams.encode(state(1, true), 'request')
+  const slow = await Promise.all(
+    Array.from({ length: streamsMax }, () => opened(b.endpoint, '127.0.1.1')),
+  )
+  for (const socket of slow) socket.write(request.subarray(0, 10))
+  await eventuallyTrue('all are taken', () => sockets.streamStats.accepted === streamsMax)
+  t.same(await a.pushPull(b.endpoint, state(1, true)), state(1, false), 'a member is answered')
+  await eventuallyTrue('one is closed', () => slow.some((socket) => socket.closed))
+  t.equal(slow.filter((socket) => socket.closed).length, 1)
+  for (const socket of slow) socket.destroy()
+})
 
 await t.test(
   'sockets: all streams together hold 64 MiB, whoever brings more is refused',
