@@ -65,7 +65,7 @@ export async function openFront(options: FrontOptions): Promise<Front> {
   const proxy = new ApiProxy(upstream, (place) => servers.demote(place), self)
   services.provide(clientFront, { proxy, id, node: name })
   const http = new HttpServer({
-    ...httpSettingsOf(config),
+    ...httpSettingsOf(config, logger.named('http')),
     routes: [...domains.routes.map(atItsPlace), ...clientRoutes],
     elsewhere: elsewhereOf(proxy),
     dispatcher,

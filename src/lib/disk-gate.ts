@@ -31,6 +31,13 @@ export function isRefusal(error: unknown): boolean {
   return false
 }
 
+/** What a client is told of a write that the disk refused; any other error as it is. */
+export function refusalAsUnavailable(error: unknown): unknown {
+  if (!isRefusal(error)) return error
+  const text = `the disk of this server takes no writes (${textOf(error)}): make room there, or ask another server`
+  return new MusterError('unavailable', text, { cause: error })
+}
+
 /** Whose writes: those of the log, those of the state that is made from it, or the first ones of a start. */
 export type DiskPart = 'log' | 'state' | 'start'
 

@@ -31,7 +31,8 @@ export const limitsSchema = Type.Object(
     }),
     http_connections_max: count(16, 1_000_000, {
       default: 16_384,
-      about: 'connections of all clients',
+      about:
+        'connections of all clients, of each listener; at most half of the open files that the system allows',
     }),
     http_connections_per_client_max: Type.Optional(
       count(1, 1_000_000, {

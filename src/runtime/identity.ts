@@ -7,7 +7,7 @@
  * under the old id: it might vote twice in one term. A client agent's node is known by it.
  */
 import { randomUUID } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeDurably } from '../lib/durable-file.ts'
 import { MusterError } from '../lib/errors.ts'
@@ -20,10 +20,19 @@ export const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 /** `hasLog`: it is a server that has written to its Raft log, which therefore has to be there. */
 export type Identity = { readonly id: string; readonly hasLog: boolean }
 
-/** Reads the id, or makes one that is durable before it is used. Throws `corrupt` or `incompatible`, naming the file. */
+/**
+ * Reads the id, or makes one that is durable before it is used. Throws `corrupt` or `incompatible`, naming the file, and `corrupt` where
+ * a log is there and its server's id is not.
+ */
 export async function loadIdentity(dataFolder: string, kind: NodeKind): Promise<Identity> {
   const known = await readIdentity(dataFolder, kind)
   if (known !== null) return known
+  if (kind === 'server' && (await holdsFiles(join(dataFolder, 'raft')))) {
+    throw new MusterError(
+      'corrupt',
+      `${dataFolder} has a Raft log (raft) and no ${fileOf(kind)}, which says whose it is: put that file back, or move the folder away and start as a new server`,
+    )
+  }
   const identity = { id: randomUUID(), hasLog: false }
   await writeIdentity(dataFolder, kind, identity)
   return identity
@@ -46,6 +55,14 @@ export async function readIdentity(dataFolder: string, kind: NodeKind): Promise<
     throw error
   })
   return text === null ? null : parse(text, path, kind)
+}
+
+async function holdsFiles(folder: string): Promise<boolean> {
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  return names.length > 0
 }
 
 function fileOf(kind: NodeKind): string {

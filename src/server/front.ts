@@ -58,7 +58,7 @@ export async function openFront(options: FrontOptions): Promise<Front> {
   opened.defer(() => audit.stop())
   services.provide(auditEvents, audit)
 
-  const httpSettings = httpSettingsOf(config)
+  const httpSettings = httpSettingsOf(config, logger.named('http'))
   const outgoing = new Outgoing({ ...defaultHttpLimits, ...httpSettings.limits })
   const prefix = randomBytes(9).toString('base64url')
   const sent = new SentWrites({ applied: machine, clock, prefix })

@@ -25,6 +25,13 @@ t.test('that there was a log is kept with it', async (t) => {
   })
 })
 
+t.test('a log without the id of its server is refused', async (t) => {
+  const folder = t.testdir({ raft: { segment: 'x' } })
+  await t.rejects(loadIdentity(folder, 'server'), { code: 'corrupt', message: /no server\.json/ })
+  await loadIdentity(folder, 'client')
+  await loadIdentity(t.testdir({ raft: {} }), 'server')
+})
+
 t.test('a file of a newer program, or of none, is refused by its name', async (t) => {
   const folder = t.testdir()
   for (const [text, code] of [

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, open, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { refusalAsUnavailable } from '../../lib/disk-gate.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { readArchive, type ArchiveHeader } from './archive.ts'
 import { writeConsulArchive } from './consul-archive.ts'
@@ -47,6 +48,8 @@ export class ConsulSaver {
       }
       const { size } = await stat(path)
       yield* writeConsulArchive(await headerOf(path), { path, bytes: size })
+    } catch (error) {
+      throw refusalAsUnavailable(error)
     } finally {
       this.#running -= 1
       await rm(path, { force: true })

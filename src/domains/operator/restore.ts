@@ -8,6 +8,7 @@ import { mkdir, open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { delay } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { refusalAsUnavailable } from '../../lib/disk-gate.ts'
 import { codeOf, MusterError } from '../../lib/errors.ts'
 import { readArchive, type ArchiveHeader } from './archive.ts'
 import { savePrefix } from './consul-saver.ts'
@@ -78,6 +79,8 @@ export class Restorer {
       this.#checkVersion(header)
       this.#checkKeys(header)
       return await this.#run(steps, id, path)
+    } catch (error) {
+      throw refusalAsUnavailable(error)
     } finally {
       this.#running--
       await rm(path, { force: true })
