@@ -59,13 +59,14 @@ export class SeenLog {
   /** Whether the answer is of another log than the answers before. Throws `unavailable` for one that is not to be believed. */
   isOther({ index, log, isUsed }: SeenAnswer): boolean {
     const isOther = this.#log !== null && log !== undefined && !isLineOf(log, this.#log)
-    if (index >= this.#index) return isOther
-    if (isOther && (isUsed || log.isRestored === true)) return true
-    const reason = isOther
+    // However far the log of such a cluster has come: it lists nothing that ran before.
+    const isEmpty = isOther && !isUsed && log.isRestored !== true
+    if (!isEmpty && (isOther || index >= this.#index)) return isOther
+    const reason = isEmpty
       ? `the servers are of another cluster (${log.cluster}), into which nothing was restored: they know entry ${index}, this agent ${this.#index} of the one before`
       : // An old answer would end what was placed since.
         `a server is behind: it knows entry ${index}, this agent ${this.#index}`
-    if (isOther) this.#isBelieved = false
+    if (isEmpty) this.#isBelieved = false
     this.#refuse(reason)
     throw new MusterError('unavailable', reason)
   }

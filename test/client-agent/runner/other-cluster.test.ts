@@ -1,11 +1,11 @@
 /** A new cluster takes the place of one that was lost, with a log of its own: an agent hears it once there is a state in it. */
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { workFolders } from '../../../src/client-agent/runner/runner.ts'
 import type { LogOrigin } from '../../../src/domains/allocations/log-model.ts'
 import { leave, startedRunner, until, type ServersStandIn } from './server-stand-in.ts'
-import { mock, setting } from './tasks.ts'
+import { mock, pidOf, runs, setting, shell } from './tasks.ts'
 
 const lost: LogOrigin = { cluster: 'lost', predecessors: [] }
 const begun: LogOrigin = { cluster: 'begun', predecessors: [] }
@@ -64,6 +64,37 @@ t.test('a cluster that was just begun ends nothing before a state is restored', 
   servers.beginAnew(11, restored, archive)
   await servers.becomes(later, 'complete')
   await servers.becomes(kept, 'running')
+})
+
+t.test('nor does it once its log is as long as the one before', async (t) => {
+  const { servers, runner, kept, later, archive } = await disaster(t)
+  servers.beginAnew(1_000, begun, new Map())
+  await answers(servers)
+  t.notOk(runner.find(kept)?.isOver)
+  t.notOk(runner.find(later)?.isOver)
+  servers.beginAnew(1_011, restored, archive)
+  await servers.becomes(later, 'complete')
+  t.notOk(runner.find(kept)?.isOver)
+})
+
+t.test('nor where the agent cannot read how far it had seen', async (t) => {
+  const { folder, servers } = await setting(t)
+  servers.log = lost
+  const runner = await startedRunner(t, servers, { folder })
+  const id = servers.place(8_105, 'service', shell('echo $$; exec sleep 1000'))
+  await servers.becomes(id, 'running')
+  const pid = await pidOf(folder, id)
+  const archive = servers.saved()
+  await leave(runner)
+  await writeFile(join(workFolders(folder).state, `${id}.json`), 'no JSON')
+  servers.beginAnew(5, begun, new Map())
+  await startedRunner(t, servers, { folder })
+  await answers(servers)
+  t.ok(runs(pid))
+  servers.reports.clear()
+  servers.beginAnew(11, restored, archive)
+  await servers.becomes(id, 'running')
+  t.ok(runs(pid), 'it is found again')
 })
 
 t.test('what was seen of the new cluster is known over a restart of the agent', async (t) => {
