@@ -60,8 +60,8 @@ export class Runner {
   constructor(options: RunnerOptions) {
     this.#options = options
     this.#servers = new WorkServers(options.ask)
-    this.#data = new TemplateData(options)
     this.#seen = new SeenLog({ ...options, what: 'what is to run here' })
+    this.#data = new TemplateData({ ...options, list: this.#seen })
     this.#pause = new Pause(options.clock)
     this.#ends = new Ends((id) => this.#held.get(id)?.isOver ?? true)
     this.#contact = new LostContact({ ...options, held: () => this.#held.values() })

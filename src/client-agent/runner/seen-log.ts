@@ -11,16 +11,18 @@ import type { Logger } from '../../lib/log.ts'
 /** A refusal that lasts so long is told, and told again after so long. */
 const warnMs = { first: 30_000, again: 600_000 } as const
 
-/** Of an answer. `isUsed`: it says more than a cluster does that was just begun. */
+/** Of an answer. `isUsed`: it says more than a cluster does that was just begun; absent where `list` decides. */
 export type SeenAnswer = {
   readonly index: number
   readonly log?: LogOrigin | undefined
-  readonly isUsed: boolean
+  readonly isUsed?: boolean
 }
 
 export type SeenLogOptions = {
   /** What the servers are asked for, as the log has it. */
   readonly what: string
+  /** Of what is to run here: no other log is followed than its. Absent: this is it. */
+  readonly list?: SeenLog
   readonly clock: Clock
   readonly log: Logger
 }
@@ -30,7 +32,7 @@ export class SeenLog {
   #index = 0
   #log: LogOrigin | null = null
   #isBelieved = false
-  #refused: { readonly sinceMs: number; warnAtMs: number } | null = null
+  #refusing: { readonly sinceMs: number; warnAtMs: number } | null = null
 
   constructor(options: SeenLogOptions) {
     this.#options = options
@@ -58,17 +60,16 @@ export class SeenLog {
 
   /** Whether the answer is of another log than the answers before. Throws `unavailable` for one that is not to be believed. */
   isOther({ index, log, isUsed }: SeenAnswer): boolean {
-    const isOther = this.#log !== null && log !== undefined && !isLineOf(log, this.#log)
-    // However far the log of such a cluster has come: it lists nothing that ran before.
-    const isEmpty = isOther && !isUsed && log.isRestored !== true
-    if (!isEmpty && (isOther || index >= this.#index)) return isOther
-    const reason = isEmpty
-      ? `the servers are of another cluster (${log.cluster}), into which nothing was restored: they know entry ${index}, this agent ${this.#index} of the one before`
-      : // An old answer would end what was placed since.
-        `a server is behind: it knows entry ${index}, this agent ${this.#index}`
-    if (isEmpty) this.#isBelieved = false
-    this.#refuse(reason)
-    throw new MusterError('unavailable', reason)
+    const isOther = log !== undefined && isOtherThan(this.#log, log)
+    if (log !== undefined && !this.#mayFollow(log, isUsed === true)) {
+      this.#isBelieved = false
+      throw this.#refused(
+        `the servers are of another cluster (${log.cluster}), into which nothing was restored: they know entry ${index}, this agent ${this.#index} of the one before`,
+      )
+    }
+    if (isOther || index >= this.#index) return isOther
+    // It would end what was placed since.
+    throw this.#refused(`a server is behind: it knows entry ${index}, this agent ${this.#index}`)
   }
 
   /** All of the answer is known. */
@@ -78,20 +79,34 @@ export class SeenLog {
     const isOlder = log !== undefined && this.#log?.predecessors.includes(log.cluster) === true
     if (log !== undefined && !isOlder) this.#log = log
     this.#isBelieved = true
-    this.#refused = null
+    this.#refusing = null
   }
 
-  #refuse(reason: string): void {
+  /** However long another log is: a cluster that was just begun lists nothing that ran before. */
+  #mayFollow(log: LogOrigin, isUsed: boolean): boolean {
+    const { list } = this.#options
+    if (list !== undefined) return !isOtherThan(list.log, log)
+    return isUsed || log.isRestored === true || !isOtherThan(this.#log, log)
+  }
+
+  #refused(reason: string): MusterError {
     const { clock, log, what } = this.#options
     const nowMs = clock.monotonicMs()
-    this.#refused ??= { sinceMs: nowMs, warnAtMs: nowMs + warnMs.first }
-    if (nowMs < this.#refused.warnAtMs) return
-    this.#refused.warnAtMs = nowMs + warnMs.again
-    log.warn(`${what} is not taken from the servers`, {
-      reason,
-      seconds: Math.round((nowMs - this.#refused.sinceMs) / 1_000),
-    })
+    this.#refusing ??= { sinceMs: nowMs, warnAtMs: nowMs + warnMs.first }
+    if (nowMs >= this.#refusing.warnAtMs) {
+      this.#refusing.warnAtMs = nowMs + warnMs.again
+      log.warn(`${what} is not taken from the servers`, {
+        reason,
+        seconds: Math.round((nowMs - this.#refusing.sinceMs) / 1_000),
+      })
+    }
+    return new MusterError('unavailable', reason)
   }
+}
+
+/** Null: no server has told of the one before. */
+function isOtherThan(before: LogOrigin | null, log: LogOrigin): boolean {
+  return before !== null && !isLineOf(log, before)
 }
 
 /** Whether an index of the one may be compared with one of the other. */

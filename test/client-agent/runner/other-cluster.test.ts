@@ -143,24 +143,51 @@ t.test('in one cluster, a restored state may have lower indexes than the one bef
   )
 })
 
+const template = { EmbeddedTmpl: '{{ key "color" }}', DestPath: 'local/x', ChangeMode: 'noop' }
+
+/** Until its template is of that. */
+async function rendered(folder: string, id: string, wanted: string): Promise<void> {
+  const path = join(workFolders(folder).allocations, id, 'main/local/x')
+  let text = ''
+  await until(
+    () => text === wanted,
+    () => `it is ${text}`,
+    async () => {
+      text = await readFile(path, 'utf8')
+    },
+  )
+}
+
 t.test('templates are made of the data of the new cluster', async (t) => {
   const { folder, servers } = await setting(t)
   servers.log = lost
   servers.index = 200
   await startedRunner(t, servers, { folder })
   servers.tell('key color', { type: 'key', value: 'blue' })
-  const template = { EmbeddedTmpl: '{{ key "color" }}', DestPath: 'local/x', ChangeMode: 'noop' }
   const id = servers.place(8_104, 'service', [{ ...long[0], Templates: [template] }])
   await servers.becomes(id, 'running')
   servers.beginAnew(11, restored, servers.saved())
   servers.tell('key color', { type: 'key', value: 'red' })
-  let text = ''
-  await until(
-    () => text === 'red',
-    () => `it is ${text}`,
-    async () => {
-      const path = join(workFolders(folder).allocations, id, 'main/local/x')
-      text = await readFile(path, 'utf8')
-    },
-  )
+  await rendered(folder, id, 'red')
+})
+
+t.test('also of one into which nothing was restored, once its list is followed', async (t) => {
+  const { folder, servers } = await setting(t)
+  servers.log = lost
+  servers.index = 200
+  const first = await startedRunner(t, servers, { folder })
+  servers.tell('key color', { type: 'key', value: 'blue' })
+  const id = servers.place(8_106, 'service', [{ ...long[0], Templates: [template] }])
+  await servers.becomes(id, 'running')
+  await leave(first)
+  servers.beginAnew(1_000, begun, new Map())
+  servers.tell('key color', { type: 'key', value: 'red' })
+  await startedRunner(t, servers, { folder })
+  await answers(servers)
+  await rendered(folder, id, 'blue')
+  servers.beginAnew(11, begun, new Map())
+  const next = servers.place(8_107, 'service', [{ ...long[0], Templates: [template] }])
+  await servers.becomes(id, 'complete')
+  await servers.becomes(next, 'running')
+  await rendered(folder, next, 'red')
 })

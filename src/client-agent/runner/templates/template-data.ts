@@ -41,6 +41,8 @@ type Watch = {
 }
 
 export type TemplateDataOptions = {
+  /** Of what is to run here. */
+  readonly list: SeenLog
   readonly ask: AskServer
   readonly clock: Clock
   readonly log: Logger
@@ -177,7 +179,7 @@ export class TemplateData {
       return
     }
     const { index, log, answers } = reply
-    this.#seen.isOther({ index, log, isUsed: false })
+    this.#seen.isOther({ index, log })
     this.#seen.took({ index, log })
     const told = new Set<Subscription>()
     for (const { at, tag, answer } of answers) {
