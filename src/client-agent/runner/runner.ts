@@ -45,8 +45,10 @@ export class Runner {
   readonly #reports: Reports
   readonly #data: TemplateData
   readonly #held = new Map<string, AllocationRunner>()
-  /** Those that servers said of that they do not know them, before that could be believed. */
+  /** Those that servers said of that they do not know them, while the list has them, or there is none yet. */
   readonly #unknown = new Set<string>()
+  /** The last list that was believed. Null: there was none. */
+  #listed: ReadonlyMap<string, number> | null = null
   readonly #ends: Ends
   readonly #contact: LostContact
   readonly #canaries: Canaries
@@ -180,6 +182,7 @@ export class Runner {
     }
     if (log !== undefined) await this.#keepLog(log)
     const listed = new Map(allocations)
+    this.#listed = listed
     for (const [id, runner] of this.#held) if (!listed.has(id)) runner.stop()
     const news = allocations.filter(([id, modifyIndex]) => {
       const held = this.#held.get(id)
@@ -256,12 +259,11 @@ export class Runner {
   #taken({ id, clientStatus }: ClientReport, isKnown: boolean): void {
     const runner = this.#held.get(id)
     if (runner === undefined) return
-    // A cluster whose list is not believed is not believed in this either.
-    if (!isKnown && !this.#seen.isBelieved) {
+    // It may be another cluster that does not know it: a list ends what is listed no more, once that is believed.
+    if (!isKnown && this.#listed?.has(id) !== false) {
       this.#unknown.add(id)
       return
     }
-    if (!isKnown) runner.stop()
     if (!isKnown || isClientTerminal({ clientStatus })) void runner.reported()
   }
 

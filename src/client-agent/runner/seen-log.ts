@@ -31,7 +31,6 @@ export class SeenLog {
   readonly #options: SeenLogOptions
   #index = 0
   #log: LogOrigin | null = null
-  #isBelieved = false
   #refusing: { readonly sinceMs: number; warnAtMs: number } | null = null
 
   constructor(options: SeenLogOptions) {
@@ -47,11 +46,6 @@ export class SeenLog {
     return this.#log
   }
 
-  /** Not before the first answer, and not while those of another cluster are refused. */
-  get isBelieved(): boolean {
-    return this.#isBelieved
-  }
-
   /** What an earlier process of the agent had seen. */
   begin(index: number, log: LogOrigin | null): void {
     this.#index = index
@@ -62,7 +56,6 @@ export class SeenLog {
   isOther({ index, log, isUsed }: SeenAnswer): boolean {
     const isOther = log !== undefined && isOtherThan(this.#log, log)
     if (log !== undefined && !this.#mayFollow(log, isUsed === true)) {
-      this.#isBelieved = false
       throw this.#refused(
         `the servers are of another cluster (${log.cluster}), into which nothing was restored: they know entry ${index}, this agent ${this.#index} of the one before`,
       )
@@ -78,7 +71,6 @@ export class SeenLog {
     // An old member of a line that went on says less of it.
     const isOlder = log !== undefined && this.#log?.predecessors.includes(log.cluster) === true
     if (log !== undefined && !isOlder) this.#log = log
-    this.#isBelieved = true
     this.#refusing = null
   }
 

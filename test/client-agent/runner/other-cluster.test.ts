@@ -66,6 +66,21 @@ t.test('a cluster that was just begun ends nothing before a state is restored', 
   await servers.becomes(kept, 'running')
 })
 
+t.test('nor where a report meets it before its list is told', async (t) => {
+  const { servers, runner, kept, later, archive } = await disaster(t)
+  const told = Promise.withResolvers<void>()
+  servers.untilFeed = told.promise
+  servers.beginAnew(5, begun, new Map())
+  runner.find(kept)?.restart('', false)
+  await servers.reported(kept, ({ tasks }) => tasks[0]?.restarts === 1)
+  told.resolve()
+  await answers(servers)
+  t.notOk(runner.find(kept)?.isOver)
+  servers.beginAnew(11, restored, archive)
+  await servers.becomes(later, 'complete')
+  t.notOk(runner.find(kept)?.isOver)
+})
+
 t.test('nor does it once its log is as long as the one before', async (t) => {
   const { servers, runner, kept, later, archive } = await disaster(t)
   servers.beginAnew(1_000, begun, new Map())

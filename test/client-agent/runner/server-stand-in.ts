@@ -44,6 +44,8 @@ export class ServersStandIn {
   readonly reports = new Map<string, ClientReport>()
   /** Answers. */
   feeds = 0
+  /** Until then no list is told. */
+  untilFeed: Promise<void> = Promise.resolve()
   /** Of templates, the last time. */
   asked: readonly string[] = []
   #answeredMs = systemClock.monotonicMs()
@@ -76,6 +78,7 @@ export class ServersStandIn {
     if (method === 'templates.data') return this.#dataOf(given.wants ?? [])
     if (method === 'allocations.feed') {
       if (given.tag === `${this.index} ${this.log?.cluster}`) await this.#changed.promise
+      await this.untilFeed
       const allocations = [...this.#assigned.values()]
         .filter(({ id }) => !isClientTerminal(this.reports.get(id) ?? { clientStatus: 'pending' }))
         .map(({ id, allocModifyIndex }) => [id, allocModifyIndex])
