@@ -210,6 +210,7 @@ export class Runner {
       if (desired === undefined && listed.has(id)) continue
       this.#lost.delete(id)
       if (desired !== 'run') await killWith(`${allocationMark}=${id}`)
+      if (!this.#held.has(id)) await this.#options.store.remove(id)
     }
   }
 

@@ -15,6 +15,7 @@ import { isJsonObject } from '../../lib/json-object.ts'
 import type { Logger } from '../../lib/log.ts'
 import { makeFolder } from '../../lib/make-folder.ts'
 import { Handle } from '../drivers/driver.ts'
+import { isOver } from './allocation.ts'
 import { TaskMachine } from './task.ts'
 
 const formatVersion = 1
@@ -56,7 +57,7 @@ export class StateStore {
     this.#log = log
   }
 
-  /** Allocations whose state was put aside, now or at an earlier start. */
+  /** Allocations whose state was put aside, now or at an earlier start, and of which no task was taken up since. */
   get lost(): ReadonlySet<string> {
     return this.#lost
   }
@@ -85,12 +86,14 @@ export class StateStore {
         this.#lost.add(name.slice(0, -suffix.length))
       }
     }
+    for (const one of kept) await this.#forgetAside(one)
     return kept
   }
 
   /** Resolves once it is durable. The caller writes one of an allocation at a time. */
   async save(kept: KeptAllocation): Promise<void> {
     await writeDurably(this.#pathOf(kept.assigned.id), JSON.stringify(kept))
+    await this.#forgetAside(kept)
   }
 
   /** The log that the kept indexes are of. Null: no server has told. */
@@ -113,6 +116,15 @@ export class StateStore {
 
   async remove(id: string): Promise<void> {
     await rm(this.#pathOf(id), { force: true })
+    if (this.#lost.delete(id)) await rm(this.#asideOf(id), { force: true })
+  }
+
+  /** What was put aside is known anew. Of one that was not to run any more, what ran may not have been ended yet. */
+  async #forgetAside({ assigned: { id }, tasks, isStopped }: KeptAllocation): Promise<void> {
+    if (!this.#lost.has(id)) return
+    if (isOver({ tasks: tasks.map(({ machine }) => machine), isStopped })) return
+    this.#lost.delete(id)
+    await rm(this.#asideOf(id), { force: true })
   }
 
   /** Not named as the state of an allocation. */
@@ -122,6 +134,10 @@ export class StateStore {
 
   #pathOf(id: string): string {
     return join(this.#folder, `${id}${suffix}`)
+  }
+
+  #asideOf(id: string): string {
+    return join(this.#folder, `${id}${asideSuffix}`)
   }
 }
 

@@ -1,5 +1,5 @@
 /** Files of the agent's own state that it cannot read: what it started before is looked after again, or ended. */
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { workFolders } from '../../../src/client-agent/runner/runner.ts'
@@ -52,6 +52,33 @@ for (const [what, number, text] of [
   })
 }
 
+t.test('a state that was lost once ends no task hard that ends over a restart', async (t) => {
+  const { folder, servers } = await setting(t)
+  const first = await startedRunner(t, servers, { folder })
+  const script = `trap 'sleep 2; echo ended; exit 0' INT; echo $$; while :; do sleep 0.1; done`
+  const [task] = shell(script)
+  const id = servers.place(7_306, 'service', [{ ...task, KillTimeout: 20e9 }])
+  await servers.becomes(id, 'running')
+  await pidOf(folder, id)
+  await leave(first)
+  const { state, allocations } = workFolders(folder)
+  await writeFile(join(state, `${id}.json`), 'no JSON')
+  servers.reports.clear()
+  const second = await startedRunner(t, servers, { folder })
+  await servers.becomes(id, 'running')
+  servers.stop(id)
+  await until(
+    () => second.find(id)?.assigned.desiredStatus === 'stop',
+    () => 'it is not told of the stop',
+  )
+  await leave(second)
+  t.same(await readdir(state), [`${id}.json`], 'what was put aside is removed')
+  servers.reports.clear()
+  await startedRunner(t, servers, { folder })
+  await servers.becomes(id, 'complete')
+  t.match(await readFile(join(allocations, id, 'alloc/logs/main.stdout.0'), 'utf8'), /ended/)
+})
+
 t.test('where it is stopped, or gone, what runs of it is ended', async (t) => {
   const text = 'no JSON'
   const stopped = await damaged(t, 7_303, text)
@@ -67,6 +94,14 @@ t.test('where it is stopped, or gone, what runs of it is ended', async (t) => {
     )
   }
   await stopped.servers.becomes(stopped.id, 'complete')
+  let left: string[] = []
+  await until(
+    () => left.length === 0,
+    () => `what was put aside is left: ${left.join(' ')}`,
+    async () => {
+      left = await readdir(workFolders(gone.folder).state)
+    },
+  )
 })
 
 t.test('an agent does not start on the state of a newer program', async (t) => {
