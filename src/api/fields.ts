@@ -125,7 +125,7 @@ export class Fields {
 
   /**
    * An object whose members are all strings, as pairs in the order sent: safe for every name. `nulls`: a member that is null is left out,
-   * or is 400 where it would be lost data.
+   * or is 400 where it would be lost data. There names are data as well, and no error repeats one.
    */
   textPairs(
     name: string,
@@ -135,10 +135,11 @@ export class Fields {
     if (value === undefined) return undefined
     if (!isJsonObject(value)) throw this.#wrong(name, 'an object')
     const pairs: (readonly [string, string])[] = []
-    for (const [key, member] of Object.entries(value)) {
+    for (const [at, [key, member]] of Object.entries(value).entries()) {
       if (member === null && nulls === 'absent') continue
       if (typeof member !== 'string') {
-        throw this.#wrong(`${name}.${key.slice(0, 100)}`, 'a string')
+        if (nulls === 'absent') throw this.#wrong(`${name}.${key.slice(0, 100)}`, 'a string')
+        throw this.#wrong(name, `an object of strings; its member number ${at + 1} is none`)
       }
       pairs.push([key, member])
     }

@@ -402,6 +402,8 @@ function granted(
   }
   // Who may write may delete, but for what `path` rules say.
   if (family === 'auth' && capabilities.has('write')) capabilities.add('delete')
+  // As Nomad has it: who may read a variable may see that it is there.
+  if (family === 'variables' && capabilities.has('read')) capabilities.add('list')
   return { capabilities: deny ? [] : [...capabilities], deny }
 }
 

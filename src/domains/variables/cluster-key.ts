@@ -63,6 +63,11 @@ export class ClusterKeys {
     return [...new Set([...configured, ...this.#stored.keys()])]
   }
 
+  /** The operator's own; null: none is given. */
+  get configured(): ClusterKey | null {
+    return this.#configured
+  }
+
   /** The key to begin a keyring with: the operator's, else one that was stored before, else none. */
   candidate(): ClusterKey | null {
     return this.#configured ?? this.#stored.values().next().value ?? null

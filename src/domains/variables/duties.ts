@@ -47,6 +47,7 @@ class KeyringDuty {
   readonly #context: KeyringDutyContext
   /** What could not be opened: namespace, path and index of the items; left out until they change. */
   readonly #unreadable = new Set<string>()
+  #saidUnused = false
 
   constructor(context: KeyringDutyContext) {
     this.#context = context
@@ -57,6 +58,7 @@ class KeyringDuty {
     const active = activeKey(rows)
     if (active === null) return this.#begin()
     const { keyring, clock } = this.#context
+    this.#sayUnused(keyring.keys.configured, active)
     if (keyring.keys.get(active.clusterKeyId) === null) return
     if (clock.wallMs() - active.createTimeMs >= keyAgeMaxMs && rows.length < keysMax) {
       await this.#add(active.id, keyring.keys.get(active.clusterKeyId))
@@ -68,6 +70,16 @@ class KeyringDuty {
       const idleMs = clock.wallMs() - (row.retiredTimeMs ?? 0)
       if (idleMs >= retiredKeyKeptMs) await this.#remove(row)
     }
+  }
+
+  /** Once for each server that leads. */
+  #sayUnused(configured: ClusterKey | null, active: KeyRow): void {
+    if (this.#saidUnused || configured === null || configured.id === active.clusterKeyId) return
+    this.#saidUnused = true
+    this.#context.log.warn(
+      'server.keyring_key_file holds another cluster key than the one that this cluster began with, and is not used: keep the old one',
+      { configured: configured.id, used: active.clusterKeyId },
+    )
   }
 
   async #begin(): Promise<void> {

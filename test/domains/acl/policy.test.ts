@@ -35,6 +35,7 @@ void t.test('a policy in HCL means what its words say', async (t) => {
       variables {
         path "app/*" { capabilities = ["variables:list", "read"] }
         path "app/secret" { capabilities = ["deny"] }
+        path "one" { capabilities = ["read"] }
       }
       key_prefix "t/" { policy = "write" }
     }
@@ -65,6 +66,7 @@ void t.test('a policy in HCL means what its words say', async (t) => {
     ['variables', 'app/db', 'read', 'granted', 'team-a'],
     ['variables', 'app/db', 'write', 'refused', 'team-a'],
     ['variables', 'app/secret', 'list', 'refused', 'team-a'],
+    ['variables', 'one', 'list', 'granted', 'team-a'],
     ['variables', 'other', 'read', null, 'team-a'],
     ['variables', 'app/db', 'read', null, 'default'],
     ['key', 't/x', 'write', 'granted', 'team-b'],

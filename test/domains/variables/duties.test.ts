@@ -64,6 +64,17 @@ void t.test('a rotation seals everything anew and changes nothing else', async (
   t.equal((await server.ask('GET', '/v1/var/v0')).status, 200)
 })
 
+void t.test('a rotation that is to wait, or of another algorithm, is refused', async (t) => {
+  const server = await serverOfOne(t)
+  const first = await activeOf(server)
+  const rotate = (search: string) => server.ask('PUT', `/v1/operator/keyring/rotate${search}`)
+  const later = await rotate('?publish_time=1999999999000000000')
+  t.match(later, { status: 501, body: /used at once/ })
+  t.match(await rotate('?algo=rsa'), { status: 400, body: /aes256-gcm/ })
+  t.equal(await activeOf(server), first)
+  t.equal((await rotate('?algo=aes256-gcm')).status, 200)
+})
+
 void t.test('a key that is old is replaced by itself', async (t) => {
   const clock = movableClock()
   const server = await serverOfOne(t, { clock })

@@ -184,7 +184,7 @@ void t.test('items are a non-empty object of strings of at most 16 KiB', async (
   }
   const lost = await put('{"Items":{"k":"v","gone":null}}')
   t.equal(lost.status, 400, 'one that would be lost')
-  t.match(lost.body, /Items\.gone must be a string/)
+  t.match(lost.body, /Items must be an object of strings; its member number 2 is none/)
   for (const name of ['Namespace', 'Path']) {
     t.equal((await put(`{"${name}":5,"Items":{"k":"v"}}`)).status, 400, name)
   }

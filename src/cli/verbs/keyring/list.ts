@@ -11,7 +11,11 @@ export const keyringList: Verb = {
   about: `
 Names the keys that seal variables. The keys themselves never leave the servers.
 `,
-  flags: { ...formatFlags, ...connectionFlags },
+  flags: {
+    verbose: { summary: 'Understood for the sake of scripts: ids are shown whole', value: null },
+    ...formatFlags,
+    ...connectionFlags,
+  },
   async run(call) {
     formatOf(call.flags)
     const client = await ApiClient.open(call)

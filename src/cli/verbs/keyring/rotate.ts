@@ -13,6 +13,7 @@ Makes a new key for variables. What is there is sealed anew in the background.
 `,
   flags: {
     full: { summary: 'Understood for the sake of scripts: every rotation is full', value: null },
+    now: { summary: 'Understood for the sake of scripts: a new key is used at once', value: null },
     ...formatFlags,
     ...connectionFlags,
   },
