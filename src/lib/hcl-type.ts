@@ -65,6 +65,40 @@ export function typeOf(expression: HclExpression, evaluator: Evaluator): HclType
   }
 }
 
+/** What takes the place of the value is of this type. Lists may be longer or shorter where all of their items are alike. */
+export function typeOfValue(value: HclValue, budget: HclBudget): HclType {
+  budget.spend(1, value.position)
+  switch (value.type) {
+    case 'string':
+    case 'number':
+      return { kind: value.type }
+    case 'boolean':
+      return { kind: 'bool' }
+    case 'list': {
+      const items = value.items.map((item) => typeOfValue(item, budget))
+      const [first = { kind: 'any' }] = items
+      const kinds = new Set(items.map(({ kind }) => kind))
+      const areSimple = items.every(({ kind }) => isSimple(kind))
+      if (value.isSet !== true && areSimple && kinds.size > 1) return { kind: 'tuple', items }
+      const of: HclType = areSimple && kinds.size === 1 ? first : { kind: 'any' }
+      return { kind: value.isSet === true ? 'set' : 'list', of }
+    }
+    case 'object': {
+      if (value.entries.size === 0) return { kind: 'map', of: { kind: 'any' } }
+      const members = [...value.entries].map(
+        ([name, member]) => [name, typeOfValue(member, budget)] as const,
+      )
+      return { kind: 'object', members: new Map(members) }
+    }
+    default:
+      return { kind: 'any' }
+  }
+}
+
+function isSimple(kind: HclType['kind']): boolean {
+  return kind === 'string' || kind === 'number' || kind === 'bool'
+}
+
 /** null: it is not of the type, and nothing of the type says the same. */
 export function converted(value: HclValue, type: HclType, evaluator: Evaluator): HclValue | null {
   const { position } = value

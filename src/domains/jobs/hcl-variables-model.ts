@@ -3,7 +3,7 @@ import type { HclBlock, HclValue } from '../../lib/hcl.ts'
 import type { HclEvaluator } from '../../lib/hcl-evaluate.ts'
 import { parseHclExpressions } from '../../lib/hcl-expression.ts'
 import type { HclExpression } from '../../lib/hcl-tree.ts'
-import { converted, typeOf, type HclType } from '../../lib/hcl-type.ts'
+import { converted, typeOf, typeOfValue, type HclType } from '../../lib/hcl-type.ts'
 import { nameOf, textOf } from '../../lib/hcl-value.ts'
 
 const variablesName = 'variables'
@@ -56,12 +56,14 @@ function valueOf(
     }
   }
   const typed = body.attributes.get('type')
-  const type: HclType = typed === undefined ? { kind: 'any' } : typeOf(typed, evaluator)
-  const expression = given ?? body.attributes.get('default')
+  const declared = typed === undefined ? null : typeOf(typed, evaluator)
+  const otherwise = body.attributes.get('default')
+  const expression = given ?? otherwise
   if (expression === undefined) {
     return evaluator.fail(`the variable ${name} has no default and was given no value`, position)
   }
   const value = evaluator.evaluate(expression)
+  const type = declared ?? typeOfDefault(given === undefined ? undefined : otherwise, evaluator)
   const inText = written(value, type)
   const typedValue = converted(
     inText === null ? value : evaluator.evaluate(inText),
@@ -70,10 +72,17 @@ function valueOf(
   )
   if (typedValue !== null) return typedValue
   const where = given === undefined ? 'the default of' : 'the value given for'
+  const whose = declared === null ? "its default's type" : 'its type'
   return evaluator.fail(
-    `${where} the variable ${name} is not of its type ${type.kind}`,
+    `${where} the variable ${name} is not of ${whose} ${type.kind}`,
     given === undefined ? expression.position : position,
   )
+}
+
+/** Of a variable that says no type, where it is given a value. */
+function typeOfDefault(expression: HclExpression | undefined, evaluator: HclEvaluator): HclType {
+  if (expression === undefined) return { kind: 'any' }
+  return typeOfValue(evaluator.evaluate(expression), evaluator.budget)
 }
 
 /** Throws `invalid_argument` with the variable's own sentence where a condition does not hold. `evaluator` knows all names. */

@@ -44,6 +44,15 @@ const readable: readonly (readonly [string, string, string, unknown])[] = [
   ['an id beside the label', 'job "j" {\n id = "i"\n}', '', { ID: 'i' }],
   ['numbers as text and text as numbers', 'job "j" {\n priority = "70"\n name = 7\n all_at_once = "true"\n}', '', { Priority: 70, Name: '7', AllAtOnce: true }],
   ['a value that is given', 'variable "n" {}\njob "j" {\n name = var.n\n}', 'n = "x"', { Name: 'x' }],
+  ['a number by its default', 'variable "n" {\n default = 3\n}\njob "j" {\n priority = var.n\n name = var.n == 4 ? "four" : "other"\n}', 'n = "4"', { Priority: 4, Name: 'four' }],
+  ['true or false by its default', 'variable "b" {\n default = false\n}\njob "j" {\n name = var.b ? "on" : "off"\n}', 'b = "true"', { Name: 'on' }],
+  ['a text by its default', 'variable "s" {\n default = "x"\n}\njob "j" {\n name = var.s == "4" ? "text" : "other"\n}', 's = 4', { Name: 'text' }],
+  ['a list by its default', 'variable "d" {\n default = ["a"]\n}\njob "j" {\n datacenters = var.d\n}', 'd = "[\\"b\\", \\"c\\"]"', { Datacenters: ['b', 'c'] }],
+  ['items by those of the default', 'variable "d" {\n default = [1]\n}\njob "j" {\n priority = var.d[0] == 2 ? 2 : 3\n}', 'd = ["2"]', { Priority: 2 }],
+  ['items that are not alike', 'variable "d" {\n default = [1, "a"]\n}\njob "j" {\n priority = var.d[0] == 2 ? 2 : 3\n name = var.d[1] == "3" ? "x" : "y"\n}', 'd = ["2", 3]', { Priority: 2, Name: 'x' }],
+  ['an object by its default', 'variable "o" {\n default = { a = 1 }\n}\njob "j" {\n priority = var.o.a == 2 ? 2 : 3\n}', 'o = "{ a = \\"2\\" }"', { Priority: 2 }],
+  ['members where the default has none', 'variable "o" {\n default = {}\n}\njob "j" {\n name = var.o.a\n}', 'o = { a = "x" }', { Name: 'x' }],
+  ['a text where the default is null', 'variable "n" {\n default = null\n}\njob "j" {\n name = var.n == "4" ? "text" : "other"\n}', 'n = "4"', { Name: 'text' }],
   ['a list that is given as text', 'variable "d" {\n type = list(string)\n}\njob "j" {\n datacenters = var.d\n}', 'd = "[\\"a\\", \\"b\\"]"', { Datacenters: ['a', 'b'] }],
   ['an object of types', 'variable "o" {\n type = object({ a = number, b = list(any) })\n default = { a = "1", b = [] }\n}\njob "j" {\n priority = var.o.a\n}', '', { Priority: 1 }],
   ['a number of nanoseconds', inTask('kill_timeout = 1000'), '', { TaskGroups: [{ Tasks: [{ KillTimeout: 1000 }] }] }],
@@ -63,7 +72,7 @@ for (const [what, text, variables, expected] of readable) {
 }
 
 // oxfmt-ignore
-const refused: readonly (readonly [string, string, RegExp])[] = [
+const refused: readonly (readonly [string, string, RegExp, string?])[] = [
   ['no job', 'locals {}', /^job:1:1: this file has no job/],
   ['two jobs', 'job "a" {}\njob "b" {}', /^job:2:1: a file has one job/],
   ['a job without a name', 'job {}', /^job:1:1: job has one name/],
@@ -98,6 +107,7 @@ const refused: readonly (readonly [string, string, RegExp])[] = [
   ['a name that is misspelled', 'job "j" {\n name = "${vra.x}"\n}', /vra\.x is no value/],
   ['a variable without a value', 'variable "x" {}\njob "j" {}', /^job:1:1: the variable x has no default and was given no value/],
   ['a default of another type', 'variable "x" {\n type = number\n default = "x"\n}\njob "j" {}', /^job:3:12: the default of the variable x is not of its type number/],
+  ['a value of another type than the default', 'variable "x" {\n default = 1\n}\njob "j" {}', /^job:1:1: the value given for the variable x is not of its default's type number/, 'x = "many"'],
   ['an unknown type', 'variable "x" {\n type = text\n}\njob "j" {}', /^job:2:9: a type is one of string, number/],
   ['a value that is not valid', 'variable "x" {\n default = 7\n validation {\n condition = var.x < 5\n error_message = "Five is too many, and so is ${var.x}."\n }\n}\njob "j" {}', /^job:3:2: the value of the variable x is not valid: Five is too many, and so is 7\.$/],
   ['a validation without a message', 'variable "x" {\n default = 1\n validation {\n condition = true\n }\n}\njob "j" {}', /^job:3:2: write validation { condition = …, error_message/],
@@ -111,9 +121,9 @@ const refused: readonly (readonly [string, string, RegExp])[] = [
   ['a long way of locals', `locals {\n${Array.from({ length: 50 }, (_, n) => `a${n} = local.a${n + 1}`).join('\n')}\n}\njob "j" {\n name = local.a0\n}`, /over 32 locals lead to one another/],
 ]
 
-for (const [what, text, message] of refused) {
+for (const [what, text, message, variables = ''] of refused) {
   t.test(`refuses ${what}`, async (t) => {
-    t.throws(() => parseJobFile(text, ''), { code: 'invalid_argument', message })
+    t.throws(() => parseJobFile(text, variables), { code: 'invalid_argument', message })
   })
 }
 
