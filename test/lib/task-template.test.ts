@@ -6,7 +6,7 @@ import { parseTaskTemplate, renderTaskTemplate } from '../../src/lib/template/ta
 
 const values: Readonly<Record<string, Json>> = {
   'key app/color': 'blue',
-  'key app/json': '{"a":[1,2],"b":{"c":"d"}}',
+  'key app/json': '{"a":[1,2],"b":{"c":"d"},"n":null}',
   'keys app/': [
     { Key: 'color', Value: 'blue' },
     { Key: 'deep/size', Value: '3' },
@@ -16,6 +16,7 @@ const values: Readonly<Record<string, Json>> = {
   'keys none/': [],
   'keys deep/': Array.from({ length: 1_000 }, (_, index) => ({ Key: `a/${index}`, Value: '' })),
   'variable nomad/jobs/web': { name: 'bob', password: 's3cret', __proto__: 'own' },
+  'variable nomad/jobs/odd': { Tuples: 'mine', b: '2', a: '1' },
   'service db': [
     { ID: 'a', Name: 'db', Address: '10.0.0.1', Port: 5432, Tags: ['primary'] },
     { ID: 'b', Name: 'db', Address: '10.0.0.2', Port: 5433, Tags: [] },
@@ -45,6 +46,22 @@ const cases: readonly (readonly [string, string])[] = [
   ['{{ if keyExists "app/color" }}yes{{ else }}no{{ end }}', 'yes'],
   ['{{ with nomadVar "nomad/jobs/web" }}{{ .name }}:{{ .password }}{{ end }}', 'bob:s3cret'],
   ['{{ with nomadVar "nomad/jobs/web" }}{{ if .tls }}on{{ else }}off{{ end }}{{ end }}', 'off'],
+  [
+    '{{ with nomadVar "nomad/jobs/web" }}{{ range .Tuples }}{{ .K }}={{ .V }} {{ end }}{{ end }}',
+    'name=bob password=s3cret ',
+  ],
+  [
+    '{{ with nomadVar "nomad/jobs/odd" }}{{ range .Keys }}{{ . }} {{ end }}{{ end }}',
+    'Tuples a b ',
+  ],
+  ['{{ (nomadVar "nomad/jobs/odd").Values | join "," }}', 'mine,1,2'],
+  ['{{ with nomadVar "nomad/jobs/odd" }}{{ .Tuples }}{{ .a.Value }}{{ end }}', 'mine1'],
+  [
+    '{{ range $k, $v := nomadVar "nomad/jobs/odd" }}{{ $k }}{{ $v.Value }}{{ end }}',
+    'Tuplesminea1b2',
+  ],
+  ['{{ with nomadVar "nomad/jobs/odd" }}{{ range .c }}{{ else }}none{{ end }}{{ end }}', 'none'],
+  ['{{ range (key "app/json" | parseJSON).n }}x{{ end }}', ''],
   ['{{ if nomadVarExists "nomad/jobs" }}1{{ else }}0{{ end }}', '0'],
   ['{{ range ls "app" }}{{ .Key }}={{ .Value }}\n{{ end }}', 'color=blue\n'],
   ['{{ range tree "app/" }}{{ .Key }}={{ .Value }} {{ end }}', 'color=blue deep/size=3 '],
@@ -103,6 +120,11 @@ for (const [template, expected] of unread) {
 
 // Template, and why it is not rendered: nothing of a value is told.
 const unrendered: readonly (readonly [string, RegExp])[] = [
+  [
+    '{{ with nomadVar "nomad/jobs/web" }}{{ range .user }}x{{ end }}{{ end }}',
+    /there is no \.user$/,
+  ],
+  ['{{ with key "app/json" | parseJSON }}{{ range .Tuples }}{{ end }}{{ end }}', /no \.Tuples$/],
   ['{{ with nomadVar "nomad/jobs/web" }}\n{{ .user }}{{ end }}', /line 2: there is no \.user$/],
   [
     '{{ with nomadVar "nomad/jobs/web" }}{{ .name.first }}{{ end }}',

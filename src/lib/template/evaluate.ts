@@ -11,8 +11,10 @@ export type RunOptions = {
   readonly stepsMax: number
   /** Of all that is printed, and of each text that a function makes. */
   readonly outputLengthMax: number
-  /** Of a member that a map has not: it is a fault at once, or only where it would be printed. */
+  /** Of a member that a map has not: it is a fault at once, or only where it would be printed or gone over. */
   readonly absent: 'fault' | 'fault where printed'
+  /** What a value has besides the members of its own; undefined: nothing of that name. */
+  readonly memberOf?: (value: Json, name: string) => Json | undefined
   /** Begins an error. */
   readonly what?: string
 }
@@ -56,6 +58,8 @@ class Run {
   readonly #variables: { name: string; value: Json }[]
   #length = 0
   #steps = 0
+  /** A member was asked for that is not there. */
+  #isAbsent = false
 
   constructor(value: Json, options: RunOptions) {
     this.#options = options
@@ -112,7 +116,12 @@ class Run {
   }
 
   #range(node: Extract<Node, { body: readonly Node[] }>, dot: Json): Flow {
+    this.#isAbsent = false
     const value = this.#pipe(node.pipe, dot)
+    // Nothing at all would come of a name that is wrong. An `else` says what to do without.
+    if (value === null && this.#isAbsent && node.otherwise.length === 0) {
+      refuse(`there is no ${nameOf(node.pipe)}`)
+    }
     // To sort a map is work, also where the first turn is the last one.
     if (isObject(value)) this.#spend(sizeOf(value))
     let isEmpty = true
@@ -240,17 +249,24 @@ class Run {
   #walk(value: Json, path: readonly string[]): Json {
     let found = value
     for (const name of path) {
-      if (!isObject(found)) {
-        // Nothing has no members, and `if` may ask for one.
-        if (found === null && this.#options.absent !== 'fault') return null
-        return refuse(`.${name} is asked of a ${kind(found)}`)
+      if (isObject(found) && Object.hasOwn(found, name)) {
+        found = found[name] ?? null
+        continue
       }
-      if (Object.hasOwn(found, name)) found = found[name] ?? null
-      else if (this.#options.absent !== 'fault') return null
-      else {
-        const known = Object.keys(found).map((key) => `.${key}`)
-        return refuse(`there is no field .${name}; there are ${known.join(', ')}`)
+      const member = this.#options.memberOf?.(found, name)
+      if (member !== undefined) {
+        this.#spendOn(member)
+        found = member
+        continue
       }
+      // Nothing has no members, and `if` may ask for one.
+      if (this.#options.absent !== 'fault' && (found === null || isObject(found))) {
+        this.#isAbsent = true
+        return null
+      }
+      if (!isObject(found)) return refuse(`.${name} is asked of a ${kind(found)}`)
+      const known = Object.keys(found).map((key) => `.${key}`)
+      return refuse(`there is no field .${name}; there are ${known.join(', ')}`)
     }
     return found
   }

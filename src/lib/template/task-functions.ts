@@ -35,6 +35,30 @@ export function taskFunctions(data: TaskData): Functions {
   return { __proto__: null as never, ...ofGo, ...ofCluster(data), ...ofTexts }
 }
 
+/** That `nomadVar` gave. */
+const variables = new WeakSet<object>()
+
+function noted(items: Json): Json {
+  if (isObject(items)) variables.add(items)
+  return items
+}
+
+/** `.Tuples`, `.Keys` and `.Values` of a variable, in the order of its keys, and `.Value` of an item, which is its text. */
+export function memberOf(value: Json, name: string): Json | undefined {
+  if (typeof value === 'string') return name === 'Value' ? value : undefined
+  if (!isObject(value) || !variables.has(value)) return undefined
+  if (name !== 'Tuples' && name !== 'Keys' && name !== 'Values') return undefined
+  const items = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  switch (name) {
+    case 'Tuples':
+      return items.map(([K, V]) => ({ K, V }))
+    case 'Keys':
+      return items.map(([key]) => key)
+    case 'Values':
+      return items.map(([, item]) => item)
+  }
+}
+
 function ofCluster({ needed, wanted, env }: TaskData): Functions {
   const key = (value: Json | undefined): Dependency => ({ type: 'key', path: named(value) })
   const variable = (value: Json | undefined): Dependency => ({
@@ -67,7 +91,7 @@ function ofCluster({ needed, wanted, env }: TaskData): Functions {
       },
     },
     tree: { ...one, looksAtFew, run: ([path]) => below(path) },
-    nomadVar: { ...one, looksAtFew, run: ([path]) => needed(variable(path)) },
+    nomadVar: { ...one, looksAtFew, run: ([path]) => noted(needed(variable(path))) },
     nomadVarExists: {
       ...one,
       looksAtFew,

@@ -3,7 +3,7 @@ import type { Json } from '../exact-json.ts'
 import { runTemplate } from './evaluate.ts'
 import { parseTemplate, type Node } from './parse.ts'
 import type { Delims } from './scan.ts'
-import { noData, taskFunctions, type TaskData } from './task-functions.ts'
+import { memberOf, noData, taskFunctions, type TaskData } from './task-functions.ts'
 
 /** Letters of a template, and of what becomes of it. */
 export const taskTemplateLengthMax = 256 * 1024
@@ -26,6 +26,7 @@ export function renderTaskTemplate(nodes: readonly Node[], data: TaskData, what:
     stepsMax,
     outputLengthMax: renderedLengthMax,
     absent: 'fault where printed',
+    memberOf,
     what,
   })
 }
