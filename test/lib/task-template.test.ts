@@ -9,8 +9,10 @@ const values: Readonly<Record<string, Json>> = {
   'key app/json': '{"a":[1,2],"b":{"c":"d"},"n":null}',
   'keys app/': [
     { Key: 'color', Value: 'blue' },
+    { Key: 'deep/', Value: '' },
     { Key: 'deep/size', Value: '3' },
   ],
+  'key app/empty': '',
   'key app/digits': `[${'7'.repeat(200_000)}]`,
   'key app/map': `{"a":{${Array.from({ length: 5_000 }, (_, index) => `"${index}":0`).join(',')}}}`,
   'keys none/': [],
@@ -79,6 +81,18 @@ const cases: readonly (readonly [string, string])[] = [
   ['{{- /* said */ -}} a {{- "b" -}} c', 'abc'],
   ['{{ "a\nb" | indent 2 }}'.replace('\n', '\\n'), '  a\n  b'],
   ['{{ contains "b" (split "," "a,b") }} {{ parseInt "7" }} {{ parseBool "true" }}', 'true 7 true'],
+  ['{{ contains "b" "abc" }} {{ "abc" | contains "d" }}', 'true false'],
+  [
+    '{{ parseInt "" }} {{ parseFloat "" }} {{ parseBool "" }} {{ parseJSON "" | toJSON }}',
+    '0 0 false {}',
+  ],
+  ['{{ parseFloat "1.5" }} {{ parseFloat "-2e3" }}', '1.5 -2000'],
+  [
+    '{{ len (split "," " ") }}{{ range split "," "" }}x{{ end }}{{ split "," " a,b\\n" | join "-" }}',
+    '0a-b',
+  ],
+  ['{{ keyOrDefault "app/empty" "red" }}', 'red'],
+  ['{{ "a\\n\\nb\\n" | indent 2 }}', '  a\n\n  b\n'],
 ]
 
 for (const [template, expected] of cases) {
@@ -133,6 +147,7 @@ const unrendered: readonly (readonly [string, RegExp])[] = [
   ['{{ key "app/none" }}', /there is no value$/],
   ['{{ key "app/color" | parseJSON }}', /parseJSON needs valid JSON$/],
   ['{{ key "app/color" | base64Decode | parseInt }}', /parseInt needs the digits/],
+  ['{{ parseFloat "1.5x" }}', /parseFloat needs a number/],
   ['{{ mustEnv "NONE" }}', /the task has no environment variable NONE/],
   ['{{ service "db@dc2" }}', /service takes NAME or TAG\.NAME/],
   ['{{ toUpper 3 }}', /a text is needed, not a int/],

@@ -80,7 +80,14 @@ function ofCluster({ needed, wanted, env }: TaskData): Functions {
   return {
     key: { ...one, looksAtFew, run: ([path]) => needed(key(path)) },
     keyExists: { ...one, looksAtFew, run: ([path]) => wanted(key(path)) !== null },
-    keyOrDefault: { ...two, looksAtFew, run: ([path, other]) => wanted(key(path)) ?? text(other) },
+    keyOrDefault: {
+      ...two,
+      looksAtFew,
+      run: ([path, other]) => {
+        const found = wanted(key(path))
+        return found === null || found === '' ? text(other) : found
+      },
+    },
     ls: {
       ...one,
       looksAtFew,
@@ -90,7 +97,16 @@ function ofCluster({ needed, wanted, env }: TaskData): Functions {
         return pairs.filter((pair) => !textOf(pair, 'Key').includes('/'))
       },
     },
-    tree: { ...one, looksAtFew, run: ([path]) => below(path) },
+    tree: {
+      ...one,
+      looksAtFew,
+      run: ([path], spend) => {
+        const pairs = below(path)
+        spend(pairs.length)
+        // Those that stand for folders.
+        return pairs.filter((pair) => !textOf(pair, 'Key').endsWith('/'))
+      },
+    },
     nomadVar: { ...one, looksAtFew, run: ([path]) => noted(needed(variable(path))) },
     nomadVarExists: {
       ...one,
@@ -146,26 +162,33 @@ const ofTexts: Functions = {
   },
   contains: {
     ...two,
-    run: ([part, value]) => listOf(value).some((member) => plain(member) === plain(part ?? null)),
+    run: ([part, value]) =>
+      typeof value === 'string'
+        ? value.includes(text(part))
+        : listOf(value).some((member) => plain(member) === plain(part ?? null)),
   },
-  split: { ...two, run: ([by, value]) => text(value).split(text(by)) },
+  split: {
+    ...two,
+    run: ([by, value]) => {
+      const whole = text(value).trim()
+      return whole === '' ? [] : whole.split(text(by))
+    },
+  },
   join: { ...two, run: ([by, value]) => joined(listOf(value).map(plain), text(by)) },
   indent: {
     ...two,
     run: ([count, value]) => {
       const blanks = ' '.repeat(Math.min(100, Math.max(0, Number(count))))
       const lines = text(value).split('\n')
-      return blanks + joined(lines, `\n${blanks}`)
+      return joined(
+        lines.map((line) => (line === '' ? '' : blanks + line)),
+        '\n',
+      )
     },
   },
   parseBool: { ...one, run: ([value]) => parseBool(text(value)) },
-  parseInt: {
-    ...one,
-    run: ([value]) =>
-      /^[+-]?\d{1,19}$/.test(text(value))
-        ? BigInt(text(value).replace('+', ''))
-        : refuse('parseInt needs the digits of a whole number'),
-  },
+  parseInt: { ...one, run: ([value]) => parseInt(text(value)) },
+  parseFloat: { ...one, run: ([value]) => parseFloat(text(value)) },
   parseJSON: { ...one, run: ([value]) => parsed(text(value)) },
   toJSON: { ...one, run: ([value]) => lineOfJson(value ?? null) },
   toJSONPretty: { ...one, run: ([value]) => printJson(value ?? null).trimEnd() },
@@ -209,11 +232,29 @@ function joined(parts: readonly string[], by: string): string {
 
 function parseBool(value: string): boolean {
   if (['1', 't', 'T', 'true', 'TRUE', 'True'].includes(value)) return true
-  if (['0', 'f', 'F', 'false', 'FALSE', 'False'].includes(value)) return false
+  if (['', '0', 'f', 'F', 'false', 'FALSE', 'False'].includes(value)) return false
   return refuse('parseBool needs true or false')
 }
 
+function parseInt(value: string): bigint {
+  if (value === '') return 0n
+  return /^[+-]?\d{1,19}$/.test(value)
+    ? BigInt(value.replace('+', ''))
+    : refuse('parseInt needs the digits of a whole number')
+}
+
+function parseFloat(value: string): number {
+  if (value === '') return 0
+  const isDecimal = /^[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,3})?$/.test(
+    value,
+  )
+  const number = isDecimal ? Number(value) : Number.NaN
+  return Number.isFinite(number) ? number : refuse('parseFloat needs a number, as in 1.5')
+}
+
+/** As other functions do with no text, it makes what is empty. */
 function parsed(value: string): Json {
+  if (value === '') return {}
   try {
     return parseJson(value, 'the text')
   } catch {
