@@ -44,6 +44,7 @@ const cases: readonly (readonly [string, string])[] = [
   ['{{print 1 2 "x" 3}}|{{println .Name}}', '1 2x3|a\n'],
   ['a {{- /* not shown */ -}} b', 'ab'],
   ['a  {{- .Name -}}  b', 'aab'],
+  ['{{if .On  -}}  b{{end \n -}}  c {{3 \t-}} d', 'bc 3d'],
   ['{{/* a comment */}}x', 'x'],
   ['{{"a\\tb\\u00e4"}}{{`raw\\n`}}', 'a\tbäraw\\n'],
   ['{{json .Items.a}}', '"1"'],

@@ -38,7 +38,7 @@ export function scanTemplate(
 ): readonly Piece[] {
   const pieces: Piece[] = []
   const close = literal(right)
-  const patterns = { ...words, end: new RegExp(`(\\s-)?${close}`, 'y') }
+  const patterns = { ...words, end: new RegExp(`(\\s+-)?${close}`, 'y') }
   const commentPattern = new RegExp(`^\\s*/\\*[^]*?\\*/\\s*?(\\s-)?${close}`)
   let trimNext = false
   let at = 0
