@@ -149,6 +149,11 @@ const unrendered: readonly (readonly [string, RegExp])[] = [
   ['{{ key "app/color" | base64Decode | parseInt }}', /parseInt needs the digits/],
   ['{{ parseFloat "1.5x" }}', /parseFloat needs a number/],
   ['{{ mustEnv "NONE" }}', /the task has no environment variable NONE/],
+  [
+    '{{ with nomadVar "nomad/jobs/web" }}{{ mustEnv .password }}{{ end }}',
+    /no environment variable of the computed name that mustEnv was given$/,
+  ],
+  ['{{ "NONE" | mustEnv }}', /of the computed name that mustEnv was given$/],
   ['{{ service "db@dc2" }}', /service takes NAME or TAG\.NAME/],
   ['{{ toUpper 3 }}', /a text is needed, not a int/],
   [`{{ $x := "abcdefgh" }}${'{{ $x = print $x $x }}'.repeat(20)}{{ $x }}`, /makes more than/],
@@ -195,7 +200,7 @@ for (const [template, expected] of unrendered) {
     const deep = '['.repeat(200_000)
     const data = dataOf()
     const look = (dependency: Dependency): Json =>
-      dependency.path === 'app/deep' ? deep : data.needed(dependency)
+      dependency.path === 'app/deep' ? deep : data.needed(dependency, true)
     t.throws(() => render(template, { ...data, needed: look }), {
       code: 'invalid_argument',
       message: expected,

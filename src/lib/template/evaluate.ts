@@ -200,7 +200,8 @@ class Run {
     for (const arg of args) {
       if (typeof arg === 'string' || called.looksAtFew !== true) this.#spendOn(arg)
     }
-    const result = called.run(args, (steps) => this.#spend(steps))
+    const isLiteral = operands[0]?.type === 'value'
+    const result = called.run(args, (steps) => this.#spend(steps), isLiteral)
     if (called.looksAtFew === true) this.#spendOnMembers(result)
     else this.#spendOn(result)
     return result

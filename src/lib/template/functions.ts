@@ -5,8 +5,11 @@ import type { Arity } from './parse.ts'
 import { kind, plain, printf } from './printf.ts'
 
 export type TemplateFunction = Arity & {
-  /** `spend` takes steps for work that shows neither in the arguments nor in the result. */
-  readonly run: (args: readonly Json[], spend: (steps: number) => void) => Json
+  /**
+   * `spend` takes steps for work that shows neither in the arguments nor in the result. `isLiteral`: the template has the first argument as it
+   * is, so an error may tell it.
+   */
+  readonly run: (args: readonly Json[], spend: (steps: number) => void, isLiteral: boolean) => Json
   /** It goes over no list and no map that it is given, and makes nothing within the one that it returns. */
   readonly looksAtFew?: true
 }

@@ -4,7 +4,7 @@
  */
 import { isObject, lineOfJson, parseJson, printJson, type Json } from '../exact-json.ts'
 import { refuse } from './fault.ts'
-import { functions, sizeOf, type Functions } from './functions.ts'
+import { functions, sizeOf, type Functions, type TemplateFunction } from './functions.ts'
 import { kind, plain } from './printf.ts'
 
 /** What a template is made of. */
@@ -15,11 +15,14 @@ export type Dependency =
   | { readonly type: 'variable'; readonly path: string }
   | { readonly type: 'service'; readonly path: string }
 
+/** `isLiteral`: the template has the path as it is; one that was computed may be a secret. */
+type Look = (dependency: Dependency, isLiteral: boolean) => Json
+
 export type TaskData = {
   /** Null: it is not there. A template that needs it cannot be rendered then. */
-  readonly needed: (dependency: Dependency) => Json
+  readonly needed: Look
   /** The same, where a template can do without. */
-  readonly wanted: (dependency: Dependency) => Json
+  readonly wanted: Look
   /** Null: there is no such variable. */
   readonly env: (name: string) => string | null
 }
@@ -65,34 +68,38 @@ function ofCluster({ needed, wanted, env }: TaskData): Functions {
     type: 'variable',
     path: named(value),
   })
-  const below = (value: Json | undefined): readonly Json[] =>
-    listOf(wanted({ type: 'keys', path: folderOf(text(value)) }))
-  const service = (value: Json | undefined, spend: (steps: number) => void): Json => {
+  const below = (value: Json | undefined, isLiteral: boolean): readonly Json[] =>
+    listOf(wanted({ type: 'keys', path: folderOf(text(value)) }, isLiteral))
+  const service: TemplateFunction['run'] = ([value], spend, isLiteral) => {
     const [, tag, name = ''] = /^(?:([^.]*)\.)?([^.]*)$/.exec(named(value)) ?? []
     if (name === '' || /[@|]/.test(name)) {
       return refuse('service takes NAME or TAG.NAME: there are no other forms of it')
     }
-    const found = listOf(wanted({ type: 'service', path: name }))
+    const found = listOf(wanted({ type: 'service', path: name }, isLiteral))
     spend(found.length)
     return tag === undefined ? found : found.filter((one) => hasTag(one, tag))
   }
   const set = (name: Json | undefined): string | null => env(named(name))
   return {
-    key: { ...one, looksAtFew, run: ([path]) => needed(key(path)) },
-    keyExists: { ...one, looksAtFew, run: ([path]) => wanted(key(path)) !== null },
+    key: { ...one, looksAtFew, run: ([path], _, isLiteral) => needed(key(path), isLiteral) },
+    keyExists: {
+      ...one,
+      looksAtFew,
+      run: ([path], _, isLiteral) => wanted(key(path), isLiteral) !== null,
+    },
     keyOrDefault: {
       ...two,
       looksAtFew,
-      run: ([path, other]) => {
-        const found = wanted(key(path))
+      run: ([path, other], _, isLiteral) => {
+        const found = wanted(key(path), isLiteral)
         return found === null || found === '' ? text(other) : found
       },
     },
     ls: {
       ...one,
       looksAtFew,
-      run: ([path], spend) => {
-        const pairs = below(path)
+      run: ([path], spend, isLiteral) => {
+        const pairs = below(path, isLiteral)
         spend(pairs.length)
         return pairs.filter((pair) => !textOf(pair, 'Key').includes('/'))
       },
@@ -100,32 +107,38 @@ function ofCluster({ needed, wanted, env }: TaskData): Functions {
     tree: {
       ...one,
       looksAtFew,
-      run: ([path], spend) => {
-        const pairs = below(path)
+      run: ([path], spend, isLiteral) => {
+        const pairs = below(path, isLiteral)
         spend(pairs.length)
         // Those that stand for folders.
         return pairs.filter((pair) => !textOf(pair, 'Key').endsWith('/'))
       },
     },
-    nomadVar: { ...one, looksAtFew, run: ([path]) => noted(needed(variable(path))) },
+    nomadVar: {
+      ...one,
+      looksAtFew,
+      run: ([path], _, isLiteral) => noted(needed(variable(path), isLiteral)),
+    },
     nomadVarExists: {
       ...one,
       looksAtFew,
-      run: ([path], spend) => {
-        const items = wanted(variable(path))
+      run: ([path], spend, isLiteral) => {
+        const items = wanted(variable(path), isLiteral)
         if (isObject(items)) spend(sizeOf(items))
         return items !== null
       },
     },
-    service: { ...one, looksAtFew, run: ([name], spend) => service(name, spend) },
-    nomadService: { ...one, looksAtFew, run: ([name], spend) => service(name, spend) },
+    service: { ...one, looksAtFew, run: service },
+    nomadService: { ...one, looksAtFew, run: service },
     env: { ...one, looksAtFew, run: ([name]) => set(name) ?? '' },
     envOrDefault: { ...two, looksAtFew, run: ([name, other]) => set(name) ?? text(other) },
     mustEnv: {
       ...one,
       looksAtFew,
-      run: ([name]) =>
-        set(name) ?? refuse(`the task has no environment variable ${plain(name ?? null)}`),
+      run: ([name], _, isLiteral) => {
+        const shown = isLiteral ? text(name) : 'of the computed name that mustEnv was given'
+        return set(name) ?? refuse(`the task has no environment variable ${shown}`)
+      },
     },
   }
 }

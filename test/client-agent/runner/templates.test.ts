@@ -106,6 +106,20 @@ t.test('a template waits for what is missing, and the task says for what', async
   t.equal(runner.liveCount, 0, 'one that waits can be stopped')
 })
 
+t.test('a path that is made of a secret is in no event', async (t) => {
+  const { folder, servers } = await setting(t)
+  await startedRunner(t, servers, { folder })
+  servers.tell('variable nomad/jobs', variable([['password', 's3cret']]))
+  const EmbeddedTmpl = '{{ with nomadVar "nomad/jobs" }}{{ key .password }}{{ end }}'
+  const id = servers.place(1, 'batch', tasks('true', [{ EmbeddedTmpl, DestPath: 'local/x' }]))
+  const { tasks: states } = await servers.reported(id, ({ tasks: [task] }) =>
+    JSON.stringify(task).includes('a key of a computed path is not there'),
+  )
+  t.notMatch(JSON.stringify(states), /s3cret/)
+  servers.stop(id)
+  await servers.becomes(id, 'complete')
+})
+
 t.test('a change restarts the task, signals it, or only writes the file', async (t) => {
   const { folder, servers, own, becomes } = await setting(t)
   await startedRunner(t, servers, { folder })

@@ -36,9 +36,10 @@ export function rendered({ name, nodes }: ReadyTemplate, { find, env }: Known): 
   const dependencies = new Map<string, Dependency>()
   const unknown = new Set<string>()
   const because = new Set<string>()
-  const look = (dependency: Dependency, isNeeded: boolean): Json => {
-    const what = nameOf(dependency)
-    dependencies.set(what, dependency)
+  const look = (dependency: Dependency, isLiteral: boolean, isNeeded: boolean): Json => {
+    const whole = nameOf(dependency)
+    dependencies.set(whole, dependency)
+    const what = isLiteral ? whole : computed[dependency.type]
     const answer = find(dependency)
     if (answer === null) unknown.add(what)
     else if (answer.type === 'refused') because.add(`${what}: ${answer.reason}`)
@@ -46,8 +47,8 @@ export function rendered({ name, nodes }: ReadyTemplate, { find, env }: Known): 
     return answer === null ? null : valueOf(answer)
   }
   const data: TaskData = {
-    needed: (dependency) => look(dependency, true),
-    wanted: (dependency) => look(dependency, false),
+    needed: (dependency, isLiteral) => look(dependency, isLiteral, true),
+    wanted: (dependency, isLiteral) => look(dependency, isLiteral, false),
     env: (variable) => (Object.hasOwn(env, variable) ? (env[variable] ?? null) : null),
   }
   const outcomeOf = (): Rendering['outcome'] => {
@@ -67,6 +68,14 @@ export function rendered({ name, nodes }: ReadyTemplate, { find, env }: Known): 
 }
 
 const names = { key: 'key', keys: 'keys below', variable: 'variable', service: 'service' } as const
+
+/** For people, where the path may be made of a secret. */
+const computed = {
+  key: 'a key of a computed path',
+  keys: 'keys below a computed path',
+  variable: 'a variable of a computed path',
+  service: 'a service of a computed name',
+} as const
 
 function nameOf({ type, path }: Dependency): string {
   return `${names[type]} ${JSON.stringify(path)}`
