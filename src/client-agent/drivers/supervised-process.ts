@@ -4,12 +4,20 @@
  * missed; see docs/decisions/0016. The output goes to files that the task itself holds open.
  */
 import { spawn } from 'node:child_process'
-import { closeSync, constants as flags, fchownSync, openSync, readFileSync } from 'node:fs'
+import {
+  closeSync,
+  constants as flags,
+  fchownSync,
+  openSync,
+  readFileSync,
+  statSync,
+} from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { delay } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { isRefusal } from '../../lib/disk-gate.ts'
 import { MusterError, systemCodeOf, textOf } from '../../lib/errors.ts'
 import type { Exit, Handle, StartedTask, TaskToStart } from './driver.ts'
 import { execMark } from './exec-process.ts'
@@ -30,7 +38,8 @@ const above = [
   'shift',
   '"$@"',
   'muster_code=$?',
-  'echo "$muster_code" >"$muster_ended"',
+  // Over what is there, so that a full disk takes it. What it refuses all the same leaves an empty file.
+  `printf '%03d\\n' "$muster_code" 1<>"$muster_ended" || : >"$muster_ended"`,
   'exit "$muster_code"',
 ].join('\n')
 
@@ -38,6 +47,9 @@ const above = [
 const below = 'echo "$PPID $$" >"$0" && exec "$@"'
 /** Processes between a task and the shell above it, at most. */
 const betweenMax = 2
+
+/** In the file of the exit code until there is one, and as long as it: so the file has its room on the disk from the start. */
+const notEnded = '---\n'
 
 /** A link at its place would lead the agent's own rights elsewhere. */
 const outputFlags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW
@@ -105,6 +117,10 @@ type ProcessHandle = Extract<Handle, { type: 'process' }>
 export async function startProcess(start: ProcessToStart): Promise<StartedTask> {
   await rm(start.ended, { force: true })
   await rm(start.pids, { force: true })
+  await writeFile(start.ended, notEnded, { mode: 0o600 }).catch((error: unknown) => {
+    const text = `${start.name} does not start: its exit code has no room: ${textOf(error)}`
+    throw isRefusal(error) ? new MusterError('unavailable', text, { cause: error }) : error
+  })
   // Only now, so that what the two say next is of this run.
   if (start.run === undefined) await rm(start.runs, { force: true })
   else await writeFile(start.runs, start.run, { mode: 0o600 })
@@ -267,6 +283,12 @@ class FoundProcess extends SupervisedProcess {
     const code = writtenCode(this.files)
     if (code !== null) return exitOf(code, null)
     if (this.isKilled) return exitOf(null, 'SIGKILL')
+    if (isUnwritten(this.files)) {
+      return {
+        type: 'unknown',
+        reason: 'the exit code of the task could not be written to the disk',
+      }
+    }
     return { type: 'unknown', reason: 'the task was killed together with what watched it' }
   }
 
@@ -299,6 +321,12 @@ function send(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
+/** The shell opened the file for the code, and the disk did not take it. */
+function isUnwritten({ ended }: ProcessFiles): boolean {
+  return statSync(ended, { throwIfNoEntry: false })?.size === 0
+}
+
+/** Of three digits, or of fewer where an earlier version started the task. */
 function writtenCode({ ended }: ProcessFiles): number | null {
   const match = /^(\d{1,3})\n$/.exec(textOfFile(ended))
   return match === null ? null : Number(match[1])

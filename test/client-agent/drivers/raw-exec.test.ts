@@ -1,5 +1,5 @@
 /** Commands as tasks: their output, their end, and how they are found again. */
-import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { link, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Exit, StartedTask, TaskToStart } from '../../../src/client-agent/drivers/driver.ts'
@@ -114,6 +114,39 @@ t.test('another process of the agent finds a task again, and how it ended', asyn
   const late = driver.recover(task, running.handle)
   t.strictSame(await late.ended, known(4), 'also where it ended meanwhile')
 })
+
+t.test('an exit code is written where its file has room since the start', async (t) => {
+  const [task, running] = await started(
+    t,
+    'echo $$; while [ ! -e go ]; do sleep 0.05; done; exit 7',
+  )
+  await printed(task)
+  const ended = join(task.runFolder, 'ended')
+  t.equal(await readFile(ended, 'utf8'), '---\n', 'it has not ended')
+  // A second name: a file that is made anew would not be seen by it.
+  const same = join(task.folder, 'same')
+  await link(ended, same)
+  await writeFile(join(task.folder, 'go'), '')
+  await running.ended
+  t.equal(await readFile(same, 'utf8'), '007\n')
+})
+
+t.test(
+  'exit codes of earlier versions are read, and one that the disk refused is told',
+  async (t) => {
+    const [task, running] = await started(t, 'exit 3')
+    await running.ended
+    const ended = join(task.runFolder, 'ended')
+    const read = (): Promise<Exit> => driver.recover(task, running.handle).ended
+    t.strictSame(await read(), known(3))
+    await writeFile(ended, '0\n')
+    t.strictSame(await read(), known(0))
+    await writeFile(ended, '')
+    t.match(await read(), { type: 'unknown', reason: /exit code of the task could not be written/ })
+    await writeFile(ended, '---\n')
+    t.match(await read(), { type: 'unknown', reason: /was killed together/ })
+  },
+)
 
 t.test('a task that was found is asked and killed as any', async (t) => {
   const [task, running] = await started(
