@@ -5,6 +5,7 @@
  */
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isRefusal } from '../lib/disk-gate.ts'
 import { fullTextOf, MusterError } from '../lib/errors.ts'
 import { FileLock } from '../lib/file-lock.ts'
 import { makeFolder } from '../lib/make-folder.ts'
@@ -36,7 +37,7 @@ export async function claimDataFolder(path: string): Promise<DataFolder> {
     )
   }
   try {
-    await onDisk(path, () => writeFile(pidFile, `${process.pid}\n`))
+    await onDisk(path, () => writePid(pidFile))
   } catch (error) {
     lock.release()
     throw error
@@ -50,6 +51,16 @@ export async function claimDataFolder(path: string): Promise<DataFolder> {
       await rm(pidFile, { force: true })
       lock.release()
     },
+  }
+}
+
+/** For people alone: a full disk does not keep a process from its folder, but no other's pid may stay there. */
+async function writePid(pidFile: string): Promise<void> {
+  try {
+    await writeFile(pidFile, `${process.pid}\n`)
+  } catch (error) {
+    if (!isRefusal(error)) throw error
+    await rm(pidFile, { force: true }).catch(() => {})
   }
 }
 

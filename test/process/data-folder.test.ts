@@ -42,6 +42,17 @@ t.test('a killed process leaves the folder free', async (t) => {
   await (await claimDataFolder(path)).release()
 })
 
+t.test(
+  'a full disk that has no room for the pid does not keep the folder from its owner',
+  async (t) => {
+    const path = t.testdir({ 'muster.pid': t.fixture('symlink', '/dev/full') })
+    const folder = await claimDataFolder(path)
+    await t.rejects(claimDataFolder(path), { message: /in use by another process;/ })
+    await folder.release()
+    await (await claimDataFolder(path)).release()
+  },
+)
+
 t.test('a folder that cannot be made is named', async (t) => {
   const path = join(t.testdir({ file: '' }), 'file', 'data')
   await t.rejects(claimDataFolder(path), { code: 'unavailable', message: new RegExp(path) })
