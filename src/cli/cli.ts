@@ -10,6 +10,7 @@ import { findVerb, type Found } from './find-verb.ts'
 import { isMisuse, ownWords, parseCommandLine } from './flags.ts'
 import { groupHelp, nextWords, verbHelp } from './help.ts'
 import { nearest } from './nearest.ts'
+import { checkTemplate } from './print/format.ts'
 import { exits, type Terminal, type VerbEntry, type Verbs } from './verb.ts'
 
 const helpWords: readonly string[] = ['-h', '-help', '--help']
@@ -76,6 +77,7 @@ async function runVerb(
       return help(name.split(' '), verbs, terminal)
     }
     const { flags, operands } = parseCommandLine(rest, verb.flags, verb.operands)
+    await checkTemplate(flags, verb.flags ?? {})
     return verb.run({ flags, operands, terminal })
   })
 }

@@ -4,6 +4,7 @@ import { serverForCli } from './server-for-cli.ts'
 
 void t.test('tokens, policies and roles from the first token on', async (t) => {
   const { muster } = await serverForCli(t, { begin: false, acl: { enabled: true } })
+  t.match(await muster(['acl', 'bootstrap', '-t', '{{.SecretID']), { code: 2, err: /never closed/ })
   const first = await muster('acl bootstrap')
   t.match(first, { code: 0, out: /^Accessor ID {2}= [\w-]{36}\nSecret ID {4}= \S{43}\n/ })
   const root = /Secret ID +?= (\S+)/.exec(first.out)?.[1] ?? ''

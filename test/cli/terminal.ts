@@ -24,6 +24,7 @@ export type Typed = {
 export type Ran = {
   readonly code: number | null
   readonly out: string
+  readonly outBytes: Buffer
   readonly err: string
   readonly started: readonly AgentArguments[]
 }
@@ -40,10 +41,14 @@ export async function run(args: readonly string[], typed: Typed = {}): Promise<R
     openRecovery: typed.recovery ?? (() => Promise.reject(new Error('no recovery was expected'))),
   })
   let out = ''
+  const pieces: Buffer[] = []
   let err = ''
   const isTerminal = typed.isTerminal ?? false
   const terminal: Terminal = {
-    out: (text) => void (out += typeof text === 'string' ? text : Buffer.from(text).toString()),
+    out: (text) => {
+      pieces.push(Buffer.from(text))
+      out += typeof text === 'string' ? text : Buffer.from(text).toString()
+    },
     err: (text) => void (err += typeof text === 'string' ? text : Buffer.from(text).toString()),
     flushed: () => Promise.resolve(),
     outIsGone: () => out.length >= (typed.outLengthMax ?? Infinity),
@@ -70,5 +75,5 @@ export async function run(args: readonly string[], typed: Typed = {}): Promise<R
     },
   }
   const code = await runCommand(args, verbs, terminal)
-  return { code, out, err, started }
+  return { code, out, outBytes: Buffer.concat(pieces), err, started }
 }

@@ -1,6 +1,7 @@
 /** How a command shows what it learned: for people, as JSON, or through a template. */
 import type { Json } from '../../lib/exact-json.ts'
 import { printJson } from '../../lib/exact-json.ts'
+import { textOf } from '../../lib/errors.ts'
 import { misused, type FlagTable, type Flags } from '../flags.ts'
 import type { Call } from '../verb.ts'
 import { styleOf, type Style } from './style.ts'
@@ -47,11 +48,28 @@ export function formatOf(flags: Flags): Format {
   }
 }
 
-/** Prints `value` in the format asked for; `people` is asked only when it is for them. */
+/** Before anything is asked: what a command has done by the time it prints is not done again. */
+export async function checkTemplate(flags: Flags, table: FlagTable): Promise<void> {
+  if (table['t'] !== formatFlags['t']) return
+  const text = flags.last('t') ?? (table['template'] === undefined ? null : flags.last('template'))
+  if (text === null || text === undefined) return
+  const { checkedTemplate } = await import('../../lib/template/evaluate.ts')
+  try {
+    checkedTemplate(text)
+  } catch (error) {
+    misused(textOf(error))
+  }
+}
+
+/**
+ * Prints `value` in the format asked for; `people` is asked only when it is for them. `once`: it is not to be had again, and where a
+ * template cannot show it people see it.
+ */
 export async function show(
   { flags, terminal }: Call,
   value: Json,
   people: (style: Style) => string,
+  once = false,
 ): Promise<void> {
   const format = formatOf(flags)
   switch (format.type) {
@@ -65,7 +83,13 @@ export async function show(
       return
     case 'template': {
       const { renderTemplate } = await import('../../lib/template/evaluate.ts')
-      const text = renderTemplate(format.text, value)
+      let text: string
+      try {
+        text = renderTemplate(format.text, value)
+      } catch (error) {
+        if (once) terminal.out(people(styleOf(terminal)))
+        throw error
+      }
       terminal.out(text.endsWith('\n') ? text : `${text}\n`)
     }
   }

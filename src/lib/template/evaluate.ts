@@ -29,6 +29,11 @@ const ofCommands: RunOptions = {
   absent: 'fault',
 }
 
+/** Throws `invalid_argument` where `renderTemplate` would whatever the data. */
+export function checkedTemplate(template: string): void {
+  parseTemplate(template, { functions })
+}
+
 /** As commands print their data. */
 export function renderTemplate(template: string, value: Json): string {
   return runTemplate(parseTemplate(template, { functions }), value, ofCommands)

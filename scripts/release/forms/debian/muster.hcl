@@ -18,7 +18,10 @@
 #
 # A client agent:
 #
-# data_dir = "/var/lib/muster"
+# data_dir  = "/var/lib/muster"
+# bind_addr = "10.0.0.7"
+#
+# tls { folder = "/etc/muster.d/tls" }
 #
 # client {
 #   enabled    = true

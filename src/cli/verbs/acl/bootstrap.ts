@@ -24,7 +24,7 @@ acl-bootstrap-reset in the leader's data folder.
     const client = await ApiClient.open(call)
     const json = secret === null ? {} : { BootstrapSecret: secret }
     const answer = await client.ask('PUT', '/v1/acl/bootstrap', { json })
-    await show(call, answer.json, () => describeToken(answer.json))
+    await show(call, answer.json, () => describeToken(answer.json), true)
     return exits.ok
   },
 }

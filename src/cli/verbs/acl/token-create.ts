@@ -22,7 +22,7 @@ Makes a token. Its secret is shown this once.
     const json = { ...tokenMembers(call.flags), ...(ttl !== undefined && { ExpirationTTL: ttl }) }
     const client = await ApiClient.open(call)
     const answer = await client.ask('PUT', '/v1/acl/token', { json })
-    await show(call, answer.json, () => describeToken(answer.json))
+    await show(call, answer.json, () => describeToken(answer.json), true)
     return exits.ok
   },
 }

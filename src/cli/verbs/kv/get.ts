@@ -4,7 +4,7 @@ import { integerOf, listOf, objectOf, textOf } from '../../api/answer.ts'
 import { ApiClient, ApiRefusal } from '../../api/client.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'
-import { pairs } from '../../print/table.ts'
+import { pairs, visibleLines } from '../../print/table.ts'
 import { exits, oneOperand, type Verb } from '../../verb.ts'
 import { bytesOf, keyPath, lockText } from './key.ts'
 
@@ -38,7 +38,7 @@ With -detailed also its flags, its indexes and who holds its lock.
     const entry = objectOf(listOf(answer)[0])
     const value = bytesOf(entry)
     if (format.type === 'table' && !flags.has('detailed')) {
-      terminal.out(value.toString('utf8') + (terminal.outIsTerminal ? '\n' : ''))
+      terminal.out(terminal.outIsTerminal ? `${visibleLines(value.toString('utf8'))}\n` : value)
       return exits.ok
     }
     await show(call, entry, () =>

@@ -5,6 +5,7 @@ import { ApiClient, ApiRefusal } from '../../api/client.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { misused } from '../../flags.ts'
 import { formatOf, outFlags, show } from '../../print/format.ts'
+import { visibleLines } from '../../print/table.ts'
 import { exits, oneOperand, type Verb } from '../../verb.ts'
 import { describeVariable, variablePath } from './variable.ts'
 
@@ -49,7 +50,7 @@ in a pipe, with a line break on a terminal.
         `the variable ${JSON.stringify(path)} has no item ${JSON.stringify(item)}`,
       )
     }
-    terminal.out(terminal.outIsTerminal ? `${found[1]}\n` : found[1])
+    terminal.out(terminal.outIsTerminal ? `${visibleLines(found[1])}\n` : found[1])
     return exits.ok
   },
 }
