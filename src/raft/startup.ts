@@ -5,6 +5,7 @@ import { MusterError } from '../lib/errors.ts'
 import type { CoreStart } from './core/start.ts'
 import type { LogIndex, Term } from './core/message.ts'
 import { supersedes } from './core/succession.ts'
+import { TermRuns } from './core/term-runs.ts'
 import type { RaftNodeOptions } from './raft.ts'
 import type { StateMachine } from './state-machine.ts'
 import type { RecoveredLog } from './storage/log-store.ts'
@@ -45,7 +46,7 @@ export async function logAndState(
 /** Of an entry after the log's beginning; null: the log does not reach so far. */
 function termAt({ termRuns, lastIndex }: RecoveredLog, index: LogIndex): Term | null {
   if (index > lastIndex) return null
-  return termRuns.findLast(({ firstIndex }) => firstIndex <= index)?.term ?? null
+  return new TermRuns(termRuns).termAt(index) ?? null
 }
 
 /** Throws what `logAndState` throws. */

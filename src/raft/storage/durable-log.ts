@@ -145,7 +145,7 @@ class DurableLog implements DurableLogStore {
       hardState,
       snapshot: base,
       lastIndex,
-      termRuns: [...termRuns],
+      termRuns,
       configurations: [...configurations],
       tail: from > lastIndex ? [] : await this.read(from, lastIndex, tailBytesMax),
     }

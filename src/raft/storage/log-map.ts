@@ -173,9 +173,9 @@ export class LogMap {
 
   #append(entry: Entry, segment: Segment, offset: number): void {
     assert(entry.index === this.lastIndex + 1, 'entries are consecutive')
-    segment.entries.push(entry.index, offset, entry.data.length)
     assert(entry.term >= this.base.term, 'terms do not go back')
     this.#runs.append(entry.index, entry.term)
+    segment.entries.push(entry.index, offset, entry.data.length)
     if (entry.kind === 'configuration') {
       this.#configurations.push({ ...entry, data: Uint8Array.from(entry.data) })
     }
