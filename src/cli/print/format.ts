@@ -28,7 +28,7 @@ export type Format =
   | { readonly type: 'template'; readonly text: string }
 
 export function formatOf(flags: Flags): Format {
-  const template = flags.last('t') ?? flags.last('template')
+  const template = templateOf(flags)
   const out = flags.last('out')
   const wanted = new Set<string>()
   if (flags.has('json')) wanted.add('json')
@@ -48,11 +48,15 @@ export function formatOf(flags: Flags): Format {
   }
 }
 
+function templateOf(flags: Flags): string | undefined {
+  return flags.last('t') ?? flags.last('template')
+}
+
 /** Before anything is asked: what a command has done by the time it prints is not done again. */
 export async function checkTemplate(flags: Flags, table: FlagTable): Promise<void> {
   if (table['t'] !== formatFlags['t']) return
-  const text = flags.last('t') ?? (table['template'] === undefined ? null : flags.last('template'))
-  if (text === null || text === undefined) return
+  const text = templateOf(flags)
+  if (text === undefined) return
   const { checkedTemplate } = await import('../../lib/template/evaluate.ts')
   try {
     checkedTemplate(text)

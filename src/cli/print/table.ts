@@ -40,7 +40,6 @@ export function pairs(rows: readonly (readonly [string, Cell])[]): string {
     .join('')
 }
 
-/** Line breaks, escapes and other control characters as they are written in JSON. */
 /** As it is but for what could steer a terminal: for texts of more than one line. */
 export function visibleLines(text: string): string {
   return text
@@ -49,6 +48,7 @@ export function visibleLines(text: string): string {
     .join('')
 }
 
+/** Line breaks, escapes and other control characters as they are written in JSON. */
 export function visible(text: string): string {
   return text.replaceAll(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, (letter) => {
     const known: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
