@@ -68,8 +68,15 @@ function ofCluster({ needed, wanted, env }: TaskData): Functions {
     type: 'variable',
     path: named(value),
   })
-  const below = (value: Json | undefined, isLiteral: boolean): readonly Json[] =>
-    listOf(wanted({ type: 'keys', path: folderOf(text(value)) }, isLiteral))
+  const pairsBelow = (isShown: (key: string) => boolean): TemplateFunction => ({
+    ...one,
+    looksAtFew,
+    run: ([folder], spend, isLiteral) => {
+      const pairs = listOf(wanted({ type: 'keys', path: folderOf(text(folder)) }, isLiteral))
+      spend(pairs.length)
+      return pairs.filter((pair) => isShown(textOf(pair, 'Key')))
+    },
+  })
   const service: TemplateFunction['run'] = ([value], spend, isLiteral) => {
     const [, tag, name = ''] = /^(?:([^.]*)\.)?([^.]*)$/.exec(named(value)) ?? []
     if (name === '' || /[@|]/.test(name)) {
@@ -95,25 +102,9 @@ function ofCluster({ needed, wanted, env }: TaskData): Functions {
         return found === null || found === '' ? text(other) : found
       },
     },
-    ls: {
-      ...one,
-      looksAtFew,
-      run: ([path], spend, isLiteral) => {
-        const pairs = below(path, isLiteral)
-        spend(pairs.length)
-        return pairs.filter((pair) => !textOf(pair, 'Key').includes('/'))
-      },
-    },
-    tree: {
-      ...one,
-      looksAtFew,
-      run: ([path], spend, isLiteral) => {
-        const pairs = below(path, isLiteral)
-        spend(pairs.length)
-        // Those that stand for folders.
-        return pairs.filter((pair) => !textOf(pair, 'Key').endsWith('/'))
-      },
-    },
+    ls: pairsBelow((key) => !key.includes('/')),
+    // Without those that stand for folders.
+    tree: pairsBelow((key) => !key.endsWith('/')),
     nomadVar: {
       ...one,
       looksAtFew,
