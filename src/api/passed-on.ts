@@ -5,6 +5,7 @@
  */
 import { BlockList, isIP } from 'node:net'
 import { addressOf } from '../lib/client-address.ts'
+import { isLoopbackAddress } from '../lib/host-port.ts'
 import type { RequestHeaders } from './headers.ts'
 
 /** In lower case, as Node gives header names. */
@@ -84,14 +85,12 @@ function isSaid(address: string): boolean {
   const plain = addressOf(address.toLowerCase())
   const version = isIP(plain)
   if (version === 0 || plain.includes('%')) return false
-  return !ownMachine.check(plain, version === 4 ? 'ipv4' : 'ipv6')
+  return !isLoopbackAddress(plain) && !linkLocal.check(plain, version === 4 ? 'ipv4' : 'ipv6')
 }
 
-const ownMachine = new BlockList()
-ownMachine.addSubnet('127.0.0.0', 8, 'ipv4')
-ownMachine.addSubnet('169.254.0.0', 16, 'ipv4')
-ownMachine.addAddress('::1', 'ipv6')
-ownMachine.addSubnet('fe80::', 10, 'ipv6')
+const linkLocal = new BlockList()
+linkLocal.addSubnet('169.254.0.0', 16, 'ipv4')
+linkLocal.addSubnet('fe80::', 10, 'ipv6')
 
 function decoded(text: string): string | null {
   try {
