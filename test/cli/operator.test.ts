@@ -129,7 +129,10 @@ void t.test('progress is drawn on a terminal and cleared at the end', async (t) 
 void t.test('the keys of variables are listed and rotated', async (t) => {
   const { muster } = await serverForCli(t)
   const before = await muster('operator root keyring list -verbose')
-  t.match(before, { code: 0, out: /^Key +State +Create Time\n\S+ +active +\S+Z\n$/ })
+  t.match(before, {
+    code: 0,
+    out: /^Key +State +Cluster Key +Create Time\n\S+ +active +[0-9a-f]{32} +\S+Z\n$/,
+  })
   t.match(await muster('operator root keyring rotate -now -full'), { code: 0, out: /active/ })
   const count = ['operator', 'root', 'keyring', 'list', '-t', '{{len .}}']
   t.match(await muster(count), { out: '2\n' })

@@ -8,6 +8,8 @@ export const ClusterKeyRequest = Type.Object({
   from: Id,
   /** Ids of the keys the caller has on its disk. */
   holds: Type.Immutable(Type.Array(Id)),
+  /** Which of them its operator gave it to wrap data keys with. Absent: none, or the caller is older than the member. */
+  configured: Type.Optional(Id),
   /** The key it asks for; null: whichever the leader will begin with. */
   wanted: Type.Union([Id, Type.Null()]),
 })

@@ -3,7 +3,8 @@
  * passes through the log.
  *
  * The first keyring begins only when a majority of the voters says it holds the key: else the loss of one disk could
- * lose every variable. The request is one of the servers' own calls, never a method that a client can name.
+ * lose every variable. Another key takes over only when a majority was given it by its operator: else servers that were
+ * not restarted with it yet would take it back. The request is one of the servers' own calls, never a method that a client can name.
  */
 import type { Reader } from '../../fsm/domain.ts'
 import type { Clock, Timer } from '../../lib/clock.ts'
@@ -44,6 +45,8 @@ export class ClusterKeyShare {
   readonly #options: ClusterKeyShareOptions
   /** By key id, the other servers known to hold it. A leader forgets nothing by being asked again. */
   readonly #holders = new Map<string, Set<string>>()
+  /** By the id of another server, the key that its operator gave it. */
+  readonly #configured = new Map<string, string>()
   #timer: Timer | null = null
   #running: Promise<void> = Promise.resolve()
   #stopped = false
@@ -68,6 +71,8 @@ export class ClusterKeyShare {
     const { keys } = this.#options.keyring
     // Only voters count, and a new voter asks again: what other processes say is not kept.
     if (this.#options.link.voterIds().includes(request.from)) {
+      if (request.configured === undefined) this.#configured.delete(request.from)
+      else this.#configured.set(request.from, request.configured)
       for (const id of request.holds.slice(0, heldMax)) {
         if (keys.get(id) === null) continue
         const holders = this.#holders.get(id) ?? new Set()
@@ -89,6 +94,16 @@ export class ClusterKeyShare {
     return holding.length > voters.length / 2
   }
 
+  /** Whether a majority of the voters was given the key by its operator, counting this server. */
+  isConfiguredByMajority(key: ClusterKey): boolean {
+    const { link, keyring } = this.#options
+    const voters = link.voterIds()
+    const configured = voters.filter(
+      (id) => key.id === (id === link.id ? keyring.keys.configured?.id : this.#configured.get(id)),
+    )
+    return configured.length > voters.length / 2
+  }
+
   #candidateAsLeader(): ClusterKey | null {
     const { link, keyring } = this.#options
     return link.leaderId() === link.id ? keyring.keys.candidate() : null
@@ -104,21 +119,45 @@ export class ClusterKeyShare {
   /** Resolves to whether there is nothing left to do for now. */
   async #round(): Promise<boolean> {
     try {
-      const { active, missing } = await this.#look()
+      const { active, needed } = await this.#look()
+      const { keys } = this.#options.keyring
+      const missing = needed.filter((id) => keys.get(id) === null)
       if (missing.length > 0) return await this.#fetch(missing)
-      return active || (await this.#join())
+      if (active === null) return await this.#join()
+      if (keys.configured !== null) await this.#replace(keys.configured, active, needed)
+      return true
     } catch (error) {
       this.#report(textOf(error))
       return false
     }
   }
 
-  async #look(): Promise<{ readonly active: boolean; readonly missing: readonly string[] }> {
+  async #look(): Promise<{
+    /** The cluster key of the active data key. */
+    readonly active: string | null
+    readonly needed: readonly string[]
+  }> {
     const { keyring } = this.#options
     return onView(this.#options.view, async (view) => ({
-      active: (await keyring.active(view)) !== null,
-      missing: await keyring.missing(view),
+      active: (await keyring.active(view))?.clusterKeyId ?? null,
+      needed: await keyring.needed(view),
     }))
+  }
+
+  /** Tells the leader that there is another key to use, or forgets what it has replaced. */
+  async #replace(configured: ClusterKey, active: string, needed: readonly string[]): Promise<void> {
+    const { link, keyring, log } = this.#options
+    if (configured.id === active) {
+      for (const id of await keyring.keys.forgetOthers(needed)) {
+        log.info(
+          'a cluster key that is not needed here any more was removed from cluster-key.json',
+          { clusterKeyId: id },
+        )
+      }
+      return
+    }
+    const leader = link.leaderId()
+    if (leader !== null && leader !== link.id) await this.#ask(leader, configured.id)
   }
 
   /** Before there is a keyring: takes the leader's key, and tells it so in the next round. */
@@ -154,7 +193,13 @@ export class ClusterKeyShare {
 
   async #ask(serverId: string, wanted: string | null): Promise<Uint8Array | null> {
     const { link, keyring } = this.#options
-    const reply = await link.call(serverId, { from: link.id, holds: keyring.keys.ids(), wanted })
+    const { configured } = keyring.keys
+    const reply = await link.call(serverId, {
+      from: link.id,
+      holds: keyring.keys.ids(),
+      ...(configured === null ? {} : { configured: configured.id }),
+      wanted,
+    })
     return reply.key
   }
 

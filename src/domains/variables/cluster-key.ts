@@ -3,8 +3,8 @@
  * archives are unreadable, so it lives outside of all four: in a file the operator gives (`server.keyring_key_file`),
  * or, when a leader made it, in each server's data folder (`cluster-key.json`, mode 0600).
  *
- * There may be several, after an archive of another cluster was restored. A key's id is derived from the key and tells
- * nothing about it, so the state can name the key it needs.
+ * There may be several: while one replaces another, and after an archive of another cluster was restored. A key's id is
+ * derived from the key and tells nothing about it, so the state can name the key it needs.
  */
 import { createHmac, randomBytes } from 'node:crypto'
 import { mkdir, readFile } from 'node:fs/promises'
@@ -31,17 +31,14 @@ export function clusterKeyOf(bytes: Uint8Array): ClusterKey {
 
 export class ClusterKeys {
   readonly #folder: string
-  readonly #configured: ClusterKey | null
+  /** The operator's own, in the order of the file. */
+  readonly #given: readonly ClusterKey[]
   readonly #stored: Map<string, ClusterKey>
   #writing: Promise<void> = Promise.resolve()
 
-  private constructor(
-    folder: string,
-    configured: ClusterKey | null,
-    stored: readonly ClusterKey[],
-  ) {
+  private constructor(folder: string, given: readonly ClusterKey[], stored: readonly ClusterKey[]) {
     this.#folder = folder
-    this.#configured = configured
+    this.#given = given
     this.#stored = new Map(stored.map((key) => [key.id, key]))
   }
 
@@ -50,27 +47,26 @@ export class ClusterKeys {
    * this server's own.
    */
   static async load(folder: string, keyFile: string | null): Promise<ClusterKeys> {
-    const configured = keyFile === null ? null : await readKeyFile(keyFile)
-    return new ClusterKeys(folder, configured, await readStored(join(folder, clusterKeyFileName)))
+    const given = keyFile === null ? [] : await readKeyFile(keyFile)
+    return new ClusterKeys(folder, given, await readStored(join(folder, clusterKeyFileName)))
   }
 
   get(id: string): ClusterKey | null {
-    return this.#configured?.id === id ? this.#configured : (this.#stored.get(id) ?? null)
+    return this.#given.find((key) => key.id === id) ?? this.#stored.get(id) ?? null
   }
 
   ids(): string[] {
-    const configured = this.#configured === null ? [] : [this.#configured.id]
-    return [...new Set([...configured, ...this.#stored.keys()])]
+    return [...new Set([...this.#given.map(({ id }) => id), ...this.#stored.keys()])]
   }
 
-  /** The operator's own; null: none is given. */
+  /** The operator's own, which is to wrap data keys; null: none is given. */
   get configured(): ClusterKey | null {
-    return this.#configured
+    return this.#given[0] ?? null
   }
 
   /** The key to begin a keyring with: the operator's, else one that was stored before, else none. */
   candidate(): ClusterKey | null {
-    return this.#configured ?? this.#stored.values().next().value ?? null
+    return this.configured ?? this.#stored.values().next().value ?? null
   }
 
   /** The candidate; made and stored if there is none. */
@@ -84,7 +80,7 @@ export class ClusterKeys {
       throw new MusterError('corrupt', `a cluster key has ${keyBytes} bytes`)
     }
     const key = clusterKeyOf(bytes)
-    const write = this.#writing.then(async () => {
+    await this.#inTurn(async () => {
       if (this.get(key.id) !== null) return
       if (this.#stored.size >= clusterKeysMax) {
         throw new MusterError(
@@ -92,13 +88,29 @@ export class ClusterKeys {
           `${join(this.#folder, clusterKeyFileName)} holds ${clusterKeysMax} keys already`,
         )
       }
-      const keys = [...this.#stored.values(), key]
-      await writeStored(this.#folder, keys)
+      await writeStored(this.#folder, [...this.#stored.values(), key])
       this.#stored.set(key.id, key)
     })
+    return key
+  }
+
+  /** Removes from this server's folder all but these, and what the operator's file has. Resolves to the ids of the removed ones. */
+  async forgetOthers(kept: readonly string[]): Promise<readonly string[]> {
+    const given = this.#given.map(({ id }) => id)
+    const others = [...this.#stored.keys()].filter((id) => given.includes(id) || !kept.includes(id))
+    if (others.length === 0) return others
+    await this.#inTurn(async () => {
+      const keys = [...this.#stored.values()].filter(({ id }) => !others.includes(id))
+      await writeStored(this.#folder, keys)
+      for (const id of others) this.#stored.delete(id)
+    })
+    return others
+  }
+
+  async #inTurn(change: () => Promise<void>): Promise<void> {
+    const write = this.#writing.then(change)
     this.#writing = write.catch(() => {})
     await write
-    return key
   }
 }
 
@@ -111,7 +123,8 @@ export function missingClusterKey(id: string): MusterError {
   )
 }
 
-async function readKeyFile(path: string): Promise<ClusterKey> {
+/** One key in each line. */
+async function readKeyFile(path: string): Promise<readonly ClusterKey[]> {
   let text: string
   try {
     text = await readFile(path, 'utf8')
@@ -120,14 +133,24 @@ async function readKeyFile(path: string): Promise<ClusterKey> {
       cause: error,
     })
   }
-  const bytes = decodeKey(text.trim())
-  if (bytes === null) {
+  const keys: ClusterKey[] = []
+  for (const line of text.trim().split(/\r?\n/)) {
+    const bytes = decodeKey(line.trim())
+    if (bytes === null) {
+      throw new MusterError(
+        'invalid_argument',
+        `server.keyring_key_file: ${path} must hold ${keyBytes} bytes in base64, and may hold older keys in lines below`,
+      )
+    }
+    keys.push(clusterKeyOf(bytes))
+  }
+  if (keys.length > clusterKeysMax) {
     throw new MusterError(
       'invalid_argument',
-      `server.keyring_key_file: ${path} must hold ${keyBytes} bytes in base64`,
+      `server.keyring_key_file: ${path} holds ${keys.length} keys, and may hold ${clusterKeysMax}`,
     )
   }
-  return clusterKeyOf(bytes)
+  return keys
 }
 
 function decodeKey(text: unknown): Buffer | null {

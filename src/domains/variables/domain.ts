@@ -59,7 +59,7 @@ export const variablesDomain = defineDomain({
           ...context,
           keyring: service(clusterKeyring),
           log: context.log.named('keyring'),
-          isHeldByMajority: (key) => service(clusterKeyShare).isHeldByMajority(key),
+          share: service(clusterKeyShare),
         }),
     },
   ],

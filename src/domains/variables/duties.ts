@@ -1,7 +1,7 @@
 /**
  * What the leader does for the keyring, derived from the state in every round, so a new leader goes on where the last
- * one stopped: begin it, replace an active key that is too old, seal anew what an old key sealed, remove old keys that
- * nothing uses.
+ * one stopped: begin it, replace an active key that is too old or that another cluster key wraps than the operator's, seal
+ * anew what an old key sealed, remove old keys that nothing uses.
  */
 import type { Reader } from '../../fsm/domain.ts'
 import { delay } from '../../lib/async.ts'
@@ -9,6 +9,7 @@ import { codeOf, textOf } from '../../lib/errors.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'
 import type { DutyContext } from '../duty.ts'
 import { onView } from '../host.ts'
+import type { ClusterKeyShare } from './cluster-key-share.ts'
 import type { ClusterKey } from './cluster-key.ts'
 import { resealVariables, resealEntriesMax, type ResealVariables } from './commands.ts'
 import type { ClusterKeyring } from './keyring.ts'
@@ -28,8 +29,7 @@ const batchPauseMs = 5
 
 export type KeyringDutyContext = DutyContext & {
   readonly keyring: ClusterKeyring
-  /** `ClusterKeyShare.isHeldByMajority` */
-  readonly isHeldByMajority: (key: ClusterKey) => boolean
+  readonly share: Pick<ClusterKeyShare, 'isHeldByMajority' | 'isConfiguredByMajority'>
 }
 
 export function startDuties(context: KeyringDutyContext): Running {
@@ -47,7 +47,7 @@ class KeyringDuty {
   readonly #context: KeyringDutyContext
   /** What could not be opened: namespace, path and index of the items; left out until they change. */
   readonly #unreadable = new Set<string>()
-  #saidUnused = false
+  #saidWaiting = false
 
   constructor(context: KeyringDutyContext) {
     this.#context = context
@@ -58,10 +58,11 @@ class KeyringDuty {
     const active = activeKey(rows)
     if (active === null) return this.#begin()
     const { keyring, clock } = this.#context
-    this.#sayUnused(keyring.keys.configured, active)
-    if (keyring.keys.get(active.clusterKeyId) === null) return
+    const clusterKey = keyring.keys.get(active.clusterKeyId)
+    if (clusterKey === null) return
+    if (await this.#changeClusterKey(rows, active)) return
     if (clock.wallMs() - active.createTimeMs >= keyAgeMaxMs && rows.length < keysMax) {
-      await this.#add(active.id, keyring.keys.get(active.clusterKeyId))
+      await this.#add(active.id, clusterKey)
       return
     }
     for (const row of rows) {
@@ -72,26 +73,37 @@ class KeyringDuty {
     }
   }
 
-  /** Once for each server that leads. */
-  #sayUnused(configured: ClusterKey | null, active: KeyRow): void {
-    if (this.#saidUnused || configured === null || configured.id === active.clusterKeyId) return
-    this.#saidUnused = true
-    this.#context.log.warn(
-      'server.keyring_key_file holds another cluster key than the one that this cluster began with, and is not used: keep the old one',
-      { configured: configured.id, used: active.clusterKeyId },
-    )
+  /** Makes a data key that the operator's cluster key wraps, when another one does. Resolves to whether it did. */
+  async #changeClusterKey(rows: readonly KeyRow[], active: KeyRow): Promise<boolean> {
+    const { keyring, share, log } = this.#context
+    const { configured } = keyring.keys
+    if (configured === null || configured.id === active.clusterKeyId) return false
+    const names = { used: active.clusterKeyId, configured: configured.id }
+    if (!share.isConfiguredByMajority(configured)) {
+      if (!this.#saidWaiting) {
+        log.warn(
+          'server.keyring_key_file holds another cluster key than the one in use: it takes over once a majority of the servers has it',
+          names,
+        )
+      }
+      this.#saidWaiting = true
+      return false
+    }
+    if (rows.length >= keysMax) return false
+    await this.#add(active.id, configured)
+    log.info('another cluster key took over', names)
+    return true
   }
 
   async #begin(): Promise<void> {
-    const { keyring, isHeldByMajority, log } = this.#context
+    const { keyring, share, log } = this.#context
     const clusterKey = await keyring.keys.candidateOrNew()
-    if (!isHeldByMajority(clusterKey)) return
+    if (!share.isHeldByMajority(clusterKey)) return
     await this.#add(null, clusterKey)
     log.info('the keyring began', { clusterKeyId: clusterKey.id })
   }
 
-  async #add(replaces: string | null, clusterKey: ClusterKey | null): Promise<void> {
-    if (clusterKey === null) return
+  async #add(replaces: string | null, clusterKey: ClusterKey): Promise<void> {
     const { keyring, clock } = this.#context
     const timeMs = Math.floor(clock.wallMs())
     const args: AddKey = { ...keyring.makeKey(clusterKey), timeMs, replaces }

@@ -62,6 +62,7 @@ function refuseOthers(search: Search): void {
 function shown(key: ShownKey) {
   return {
     KeyID: key.id,
+    ClusterKeyID: key.clusterKeyId,
     Algorithm: algorithm,
     State: key.state,
     CreateTime: nanoseconds(key.createTimeMs),

@@ -101,11 +101,6 @@ export class ClusterKeyring {
     return [...new Set((await keysOf(reader)).map(({ clusterKeyId }) => clusterKeyId))]
   }
 
-  /** Those of them that this server lacks. */
-  async missing(reader: Reader): Promise<readonly string[]> {
-    return (await this.needed(reader)).filter((id) => this.keys.get(id) === null)
-  }
-
   seal(key: KeyRow, owner: Owner, items: Items): Buffer {
     return this.#sealer.seal(items, { id: key.id, bytes: this.#unwrap(key) }, owner)
   }

@@ -32,6 +32,7 @@ export const Deleted = Type.Object({ Index: count('Index of the log entry') })
 export const KeyOfRing = Type.Object(
   {
     KeyID: Type.String(),
+    ClusterKeyID: text('Of the cluster key that wraps it'),
     Algorithm: Type.Literal('aes256-gcm'),
     State: Type.String(),
     CreateTime: Nanoseconds,

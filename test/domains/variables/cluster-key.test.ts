@@ -39,6 +39,31 @@ void t.test('the key file of the operator goes first and is not copied', async (
   await t.rejects(stat(join(folder, clusterKeyFileName)))
 })
 
+void t.test('of several keys in the file the first wraps and the others open', async (t) => {
+  const [first, older] = [randomBytes(32), randomBytes(32)]
+  const text = `${first.toString('base64')}\r\n ${older.toString('base64')}\n\n`
+  const folder = t.testdir({ 'given.key': text })
+  const keys = await ClusterKeys.load(folder, join(folder, 'given.key'))
+  t.same(keys.configured?.bytes, first)
+  t.equal(keys.ids().length, 2)
+  t.same(keys.get(keys.ids()[1] ?? '')?.bytes, older)
+})
+
+void t.test(
+  'keys that are not needed any more leave the folder, those of the file stay',
+  async (t) => {
+    const folder = t.testdir({ 'given.key': `${randomBytes(32).toString('base64')}\n` })
+    const keys = await ClusterKeys.load(folder, join(folder, 'given.key'))
+    const [kept, other] = [await keys.adopt(randomBytes(32)), await keys.adopt(randomBytes(32))]
+    t.same(await keys.forgetOthers([kept.id]), [other.id])
+    t.same(await keys.forgetOthers([kept.id]), [])
+    t.same(keys.ids(), [keys.configured?.id, kept.id])
+    const file = await readFile(join(folder, clusterKeyFileName), 'utf8')
+    t.match(file, kept.bytes.toString('base64'))
+    t.notMatch(file, other.bytes.toString('base64'))
+  },
+)
+
 void t.test('bad files are refused without a word of what is in them', async (t) => {
   const folder = t.testdir({ 'short.key': 'c2VjcmV0' })
   await t.rejects(ClusterKeys.load(folder, join(folder, 'short.key')), {
@@ -81,18 +106,24 @@ function stateWith(rows: readonly KeyRow[]): Reader & { close(): void } {
     pagesBy: async function* pagesBy() {},
     nextBy: () => Promise.resolve(null),
     keysBy: async function* keysBy() {},
-    tableIndex: () => 1,
+    tableIndex: () => rows[0]?.modifyIndex ?? 0,
     close() {},
   }
 }
 
-async function threeServers(t: Test, state: { rows: readonly KeyRow[] }, leaderId: string) {
-  const folders = t.testdir({ s1: {}, s2: {}, s3: {} })
+async function threeServers(
+  t: Test,
+  state: { rows: readonly KeyRow[] },
+  leaderId: string,
+  keyFiles: Readonly<Record<string, string>> = {},
+) {
+  const folders = t.testdir({ s1: {}, s2: {}, s3: {}, ...keyFiles })
   const shares = new Map<string, ClusterKeyShare>()
   const rings = new Map<string, ClusterKeyring>()
   const ids = ['s1', 's2', 's3']
   for (const id of ids) {
-    const keyring = new ClusterKeyring(await ClusterKeys.load(join(folders, id), null))
+    const keyFile = keyFiles[`${id}.key`] === undefined ? null : join(folders, `${id}.key`)
+    const keyring = new ClusterKeyring(await ClusterKeys.load(join(folders, id), keyFile))
     rings.set(id, keyring)
     shares.set(
       id,
@@ -144,19 +175,10 @@ void t.test('a server that lacks the key of the state gets it from whoever has i
   const { of, shares } = await threeServers(t, state, 's1')
   const key = await of('s3').ring.keys.candidateOrNew()
   const made = of('s3').ring.makeKey(key)
-  state.rows = [
-    {
-      ...made,
-      state: 'active',
-      createTimeMs: 0,
-      retiredTimeMs: null,
-      createIndex: 1,
-      modifyIndex: 1,
-    },
-  ]
+  state.rows = [rowOf(made)]
   const reader = stateWith(state.rows)
   t.equal(await of('s1').ring.active(reader), null)
-  t.same(await of('s1').ring.missing(reader), [key.id])
+  t.same(await of('s1').ring.needed(reader), [key.id])
   for (const share of shares.values()) share.start()
   await eventuallyTrue('all have it', () =>
     ['s1', 's2', 's3'].every((id) => of(id).ring.keys.get(key.id) !== null),
@@ -164,3 +186,37 @@ void t.test('a server that lacks the key of the state gets it from whoever has i
   t.match(await of('s1').ring.active(reader), { id: made.id })
   for (const share of shares.values()) await share.stop()
 })
+
+void t.test('another key is to be used once a majority was given it', async (t) => {
+  const state: { rows: readonly KeyRow[] } = { rows: [] }
+  const [old, other] = [0, 1].map(() => `${randomBytes(32).toString('base64')}\n`)
+  const files = { 's1.key': `${other}${old}`, 's2.key': `${other}`, 's3.key': `${old}` }
+  const { of, shares } = await threeServers(t, state, 's1', files)
+  const used = of('s3').ring.keys.configured
+  const configured = of('s1').ring.keys.configured
+  if (used === null || configured === null) throw new Error('they have files')
+  state.rows = [rowOf(of('s1').ring.makeKey(used))]
+  of('s3').share.start()
+  t.notOk(of('s1').share.isConfiguredByMajority(configured), 'one of three')
+  of('s2').share.start()
+  await eventuallyTrue('the second tells the leader, and gets the old key', () => {
+    const { share } = of('s1')
+    return share.isConfiguredByMajority(configured) && of('s2').ring.keys.get(used.id) !== null
+  })
+  t.notOk(of('s1').share.isConfiguredByMajority(used))
+
+  state.rows = [rowOf(of('s1').ring.makeKey(configured), 2)]
+  await eventuallyTrue('the third gets it too, the second forgets the old one', () => {
+    const { keys } = of('s2').ring
+    return of('s3').ring.keys.get(configured.id) !== null && keys.get(used.id) === null
+  })
+  const silent = { from: 's2', holds: [], wanted: null }
+  of('s1').share.handle(silent)
+  t.notOk(of('s1').share.isConfiguredByMajority(configured), 'its operator took it back')
+  for (const share of shares.values()) await share.stop()
+})
+
+function rowOf(made: Pick<KeyRow, 'id' | 'clusterKeyId' | 'wrapped'>, index = 1): KeyRow {
+  const indexes = { createIndex: index, modifyIndex: index }
+  return { ...made, state: 'active', createTimeMs: 0, retiredTimeMs: null, ...indexes }
+}

@@ -7,13 +7,14 @@ import { table } from '../../print/table.ts'
 export function keyTable(keys: readonly Json[], style: Style): string {
   return table(
     style,
-    ['Key', 'State', 'Create Time'],
+    ['Key', 'State', 'Cluster Key', 'Create Time'],
     keys.map((value) => {
       const key = objectOf(value)
       const state = textOf(key, 'State')
       return [
         textOf(key, 'KeyID'),
         state === 'active' ? { text: state, paint: style.good } : state,
+        textOf(key, 'ClusterKeyID'),
         timeOf(key, 'CreateTime'),
       ]
     }),
