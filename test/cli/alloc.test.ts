@@ -1,14 +1,15 @@
 /** `muster alloc status`, `stop`, `restart`, `signal`, `fs` and `logs`. */
 import t, { type Test } from 'tap'
 import { standIn, type Reply } from './api-stand-in.ts'
-import { run } from './terminal.ts'
+import { run, type Typed } from './terminal.ts'
 import { allocation, done, evaluated, ids, job, nowMs } from './workloads.ts'
 
 async function against(t: Test, replies: Readonly<Record<string, Reply | readonly Reply[]>>) {
   const { address, asked } = await standIn(t, replies)
   return {
     asked,
-    muster: (line: string) => run(line.split(' '), { nowMs, env: { MUSTER_ADDR: address } }),
+    muster: (line: string, typed: Typed = {}) =>
+      run(line.split(' '), { nowMs, env: { MUSTER_ADDR: address }, ...typed }),
   }
 }
 
@@ -100,6 +101,20 @@ void t.test('the output of the only task is shown, whole or its end', async (t) 
     code: 1,
     err: /name one of its tasks: main, side/,
   })
+})
+
+void t.test('output goes into a pipe byte by byte, and cannot steer a terminal', async (t) => {
+  const bytes = Buffer.from([0xff, 0x09, 0x1b, 0x5b, 0x33, 0x31, 0x6d, 0x0a])
+  const frames = [bytes.subarray(0, 3), bytes.subarray(3)]
+  const { muster } = await against(t, {
+    [`GET /v1/allocation/${ids.allocation}`]: { json: whole },
+    [`GET /v1/client/fs/logs/${ids.allocation}`]: {
+      text: frames.map((part) => JSON.stringify({ Data: part.toString('base64') })).join(''),
+    },
+  })
+  const command = `alloc logs ${ids.allocation} main`
+  t.same((await muster(command)).outBytes, bytes)
+  t.equal((await muster(command, { isTerminal: true })).out, '\ufffd\t\\u001b[31m\n')
 })
 
 void t.test('its tasks are restarted and signalled', async (t) => {

@@ -6,19 +6,23 @@ import { parseJson } from '../../lib/exact-json.ts'
 /** Servers send a kilobyte of text in each. */
 const frameLengthMax = 64 * 1024
 
-/**
- * The text of each frame, which is empty for one that only says that the other side is there. Letters that two frames
- * share come whole.
- */
+/** The bytes of each frame; none for one that only says that the other side is there. */
+export async function* bytesOfFrames(
+  body: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, void> {
+  for await (const frame of framesIn(body)) {
+    const object = objectOf(parseJson(frame, 'a frame of the log'))
+    const data = Object.hasOwn(object, 'Data') ? textOf(object, 'Data') : ''
+    yield Buffer.from(data, 'base64')
+  }
+}
+
+/** As `bytesOfFrames`, as text. Letters that two frames share come whole. */
 export async function* textOfFrames(
   body: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<string, void, void> {
   const whole = new TextDecoder()
-  for await (const frame of framesIn(body)) {
-    const object = objectOf(parseJson(frame, 'a frame of the log'))
-    const data = Object.hasOwn(object, 'Data') ? textOf(object, 'Data') : ''
-    yield whole.decode(Buffer.from(data, 'base64'), { stream: true })
-  }
+  for await (const bytes of bytesOfFrames(body)) yield whole.decode(bytes, { stream: true })
   const rest = whole.decode()
   if (rest !== '') yield rest
 }

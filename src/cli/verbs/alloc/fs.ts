@@ -1,12 +1,13 @@
 /** `muster alloc fs`: folders and files of an allocation. */
 import { flagOf, integerOf, listOf, objectOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import { textOfFrames } from '../../api/frames.ts'
+import { bytesOfFrames } from '../../api/frames.ts'
 import type { JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { misused } from '../../flags.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'
-import { table, visible } from '../../print/table.ts'
+import { showOutput } from '../../print/output.ts'
+import { table } from '../../print/table.ts'
 import { exits, type Call, type Verb } from '../../verb.ts'
 import { findAllocation } from './find.ts'
 
@@ -54,12 +55,7 @@ async function showFile(call: Call, client: ApiClient, file: File): Promise<numb
   const isTail = flags.has('tail') || bytes !== null
   if (!isTail && !flags.has('f')) {
     const body = await client.download(pathOf('cat', id), { path })
-    const decoder = new TextDecoder()
-    for await (const part of body) {
-      if (terminal.outIsGone()) return exits.ok
-      terminal.out(terminal.outIsTerminal ? lines(decoder.decode(part, { stream: true })) : part)
-      await terminal.flushed()
-    }
+    await showOutput(terminal, body)
     return exits.ok
   }
   const body = await client.download(pathOf('stream', id), {
@@ -68,10 +64,7 @@ async function showFile(call: Call, client: ApiClient, file: File): Promise<numb
     offset: isTail ? (bytes ?? String(tailBytes)) : '0',
     follow: String(flags.has('f')),
   })
-  for await (const text of textOfFrames(body)) {
-    if (terminal.outIsGone()) return exits.ok
-    if (text !== '') terminal.out(lines(text))
-  }
+  await showOutput(terminal, bytesOfFrames(body))
   return exits.ok
 }
 
@@ -93,10 +86,6 @@ async function showInfos(
     ),
   )
   return exits.ok
-}
-
-function lines(text: string): string {
-  return text.split('\n').map(visible).join('\n')
 }
 
 function pathOf(what: string, id: string): string {

@@ -1,10 +1,10 @@
 /** `muster alloc logs`: what a task wrote, and what it goes on to write. */
 import { objectOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import { textOfFrames } from '../../api/frames.ts'
+import { bytesOfFrames } from '../../api/frames.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { misused } from '../../flags.ts'
-import { visible } from '../../print/table.ts'
+import { showOutput } from '../../print/output.ts'
 import { exits, type Verb } from '../../verb.ts'
 import { allocationPath, findAllocation, onlyTask } from './find.ts'
 
@@ -14,8 +14,8 @@ const tailBytes = 4_096
 export const allocLogs: Verb = {
   operands: { usage: 'ALLOCATION [TASK]', countMin: 1, countMax: 2 },
   about: `
-Shows the output of a task of an allocation, by its id or the front of it. The task is to be named
-where there are several. With -tail the end of it, with -f also what is written later, until Ctrl-C.
+Shows the output of a task of an allocation, by its id or the front of it: exactly its bytes in a
+pipe, without control characters on a terminal. The task is to be named where there are several. With -tail the end of it, with -f also what is written later, until Ctrl-C.
 `,
   flags: {
     stderr: { summary: 'What it wrote to its standard error', value: null },
@@ -42,10 +42,7 @@ where there are several. With -tail the end of it, with -f also what is written 
       offset: isTail ? (bytes ?? String(tailBytes)) : '0',
       follow: String(flags.has('f')),
     })
-    for await (const text of textOfFrames(body)) {
-      if (terminal.outIsGone()) return exits.ok
-      if (text !== '') terminal.out(text.split('\n').map(visible).join('\n'))
-    }
+    await showOutput(terminal, bytesOfFrames(body))
     return exits.ok
   },
 }
