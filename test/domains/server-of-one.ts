@@ -21,6 +21,8 @@ import type { ClusterHealth } from '../../src/domains/autopilot/services.ts'
 import type { Pool } from '../../src/domains/members/pool.ts'
 import { applyAgentUpdate, heldOf } from '../../src/domains/local-services/sync.ts'
 import { eventBufferLimits } from '../../src/domains/events/buffer.ts'
+import type { SessionRow } from '../../src/domains/sessions/model.ts'
+import { sessions } from '../../src/domains/sessions/table.ts'
 import { ClusterKeys } from '../../src/domains/variables/cluster-key.ts'
 import { keysOf, sealedItems } from '../../src/domains/variables/table.ts'
 import type { SealedRow } from '../../src/domains/variables/model.ts'
@@ -93,6 +95,8 @@ export type ServerOfOne = {
   underWay(): number
   /** Which key seals the variable now. */
   sealedRow(namespace: string, path: string): SealedRow | undefined
+  /** As the state keeps it, in the default namespace. */
+  sessionRow(id: string): SessionRow | undefined
 }
 
 export type ServerOfOneOptions = {
@@ -350,6 +354,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     refused: () => ({ ...dispatcher.refused, ...composed.refused() }),
     underWay: () => http.underWayCount + dispatcher.underWayCount,
     propose: (command) => proposeBytes(machine.encodeCommand(command)),
+    sessionRow: (id) => machine.reader().get(sessions, ['default', id]),
     sealedRow: (namespace, path) => machine.reader().get(sealedItems, [namespace, path]),
     async ask(given, asked, body, token, headers = {}) {
       // The client in memory knows no LIST.

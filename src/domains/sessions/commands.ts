@@ -13,6 +13,7 @@ import { namespaces } from '../namespaces/table.ts'
 import { endingsIn } from './ended-queries.ts'
 import { endOf } from './ending-commands.ts'
 import {
+  Doubled,
   isMembershipCheck,
   membershipCheck,
   namedChecks,
@@ -38,6 +39,7 @@ const Create = Type.Object({
   token: SessionToken,
   tokenEndMs: TokenEndMs,
   tokenMountId: TokenMountId,
+  doubled: Doubled,
 })
 
 const End = Type.Object({

@@ -3,7 +3,7 @@
  * whichever leads next knows it too.
  *
  * A creation or renewal is acknowledged once its log entry is committed, and a server sees it in its log after it was
- * committed. So "seen + time to live" is never before what any client was told, whichever server leads and however clocks
+ * committed. So "seen + life" (one time to live, or two) is never before what any client was told, whichever server leads and however clocks
  * differ; and it is late by no more than this server was behind. What was in the state before this server began to
  * listen was renewed before then at the latest, so it lives on from there; and as long as those it hears of, for
  * lives that are lengthened under load are lengthened alike.
@@ -19,7 +19,7 @@ import {
   type RenewOutcome,
   type RenewSessions,
 } from './commands.ts'
-import { stretchedMs, ttlMsOf, type SessionPlace, type SessionRow } from './model.ts'
+import { lifeMsOf, type SessionPlace, type SessionRow } from './model.ts'
 import { sessionOf } from './queries.ts'
 
 /** How a server hears of what it applies; the machine gives it. Each returns the way to stop listening. */
@@ -79,11 +79,11 @@ export class SessionDeadlines {
 
   /** Monotonic ms of this server; null for a session without a time to live that hangs on no token's time. */
   untilMs(row: SessionRow): number | null {
-    const ttlMs = ttlMsOf(row.ttl)
+    const lifeMs = lifeMsOf(row, this.#stretchHeard)
     const ofToken = this.#tokenUntilMs(row)
-    if (ttlMs === null) return ofToken
+    if (lifeMs === null) return ofToken
     const known = this.#known.get(row.id)
-    const ofTtl = known?.untilMs ?? this.#sinceMs + stretchedMs(ttlMs, this.#stretchHeard)
+    const ofTtl = known?.untilMs ?? this.#sinceMs + lifeMs
     return ofToken === null ? ofTtl : Math.min(ofToken, ofTtl)
   }
 
@@ -123,9 +123,9 @@ export class SessionDeadlines {
   }
 
   #extend(row: SessionRow, stretch: number): void {
-    const ttlMs = ttlMsOf(row.ttl)
-    if (ttlMs === null) return
-    const untilMs = this.#options.clock.monotonicMs() + stretchedMs(ttlMs, stretch)
+    const lifeMs = lifeMsOf(row, stretch)
+    if (lifeMs === null) return
+    const untilMs = this.#options.clock.monotonicMs() + lifeMs
     const known = this.#known.get(row.id)
     if (known === undefined) {
       this.#known.set(row.id, { place: { namespace: row.namespace, id: row.id }, untilMs })

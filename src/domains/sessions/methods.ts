@@ -28,6 +28,8 @@ import {
   checkSessionName,
   checkTtl,
   chooseChecks,
+  Doubled,
+  doubledVersion,
   parseSessionId,
   tokenEndVersion,
   tokenMountVersion,
@@ -61,6 +63,7 @@ const create = defineLeaderMethod({
       Type.Array(Type.Object({ id: Type.String(), namespace: NamespaceName })),
     ]),
     checks: Type.Union([Type.Null(), Texts]),
+    doubled: Doubled,
   }),
   requires: ({ namespace, node }) => requirement({ namespace, node }, 'write'),
   run: async (context, given): Promise<SessionRow> => {
@@ -75,6 +78,8 @@ const create = defineLeaderMethod({
       ttl: checkTtl(given.ttl),
       ...chooseChecks(given),
       ...bondOf(context),
+      ...(given.doubled === true &&
+        context.read().commandVersion >= doubledVersion && { doubled: true }),
     }
     const proposed = await context.propose(createSession, args)
     const row = createdOf(proposed.outcome, args)

@@ -94,6 +94,15 @@ export const TokenMountId = Type.Optional(MountId)
 /** The command version from which on all servers end sessions with the login method of such a token. */
 export const tokenMountVersion = 8
 
+/**
+ * It has two of its times to live from each renewal, as clients of Consul reckon with: Patroni halves what it is given and its primary writes
+ * for longer than that half. Absent: one.
+ */
+export const Doubled = Type.Optional(Type.Literal(true))
+
+/** The command version from which on all servers give a session two of them. */
+export const doubledVersion = 18
+
 /** Never changes from its creation to its end: a renewal is no change of the record. */
 export const SessionRow = record({
   ...SessionPlace.properties,
@@ -103,6 +112,7 @@ export const SessionRow = record({
   token: SessionToken,
   tokenEndMs: TokenEndMs,
   tokenMountId: TokenMountId,
+  doubled: Doubled,
   createIndex: Count,
 })
 export type SessionRow = Readonly<Static<typeof SessionRow>>
@@ -123,6 +133,12 @@ export function checkSessionId(text: string): string {
 export function ttlMsOf(ttl: string): number | null {
   const nanoseconds = ttl === '' ? 0n : (parseDurationNs(ttl) ?? 0n)
   return nanoseconds === 0n ? null : Number(nanoseconds) / 1e6
+}
+
+/** From a renewal to the end of what is not renewed again; null for a session without a time to live. */
+export function lifeMsOf({ ttl, doubled }: SessionRow, stretch: number): number | null {
+  const ttlMs = ttlMsOf(ttl)
+  return ttlMs === null ? null : stretchedMs(ttlMs, stretch) * (doubled === true ? 2 : 1)
 }
 
 /** What a time to live becomes under load; never longer than any may be. */

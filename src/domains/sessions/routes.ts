@@ -68,6 +68,7 @@ const create = async (request: ApiRequest): Promise<ApiReply> => {
     ttl: fields.text('TTL') ?? '',
     serviceChecks: serviceChecksOf(fields),
     ...listsOf(fields),
+    ...(request.dialect === 'consul' && { doubled: true }),
   })
   return { json: { ID: row.id } }
 }

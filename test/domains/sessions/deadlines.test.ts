@@ -7,7 +7,7 @@ import { manualClock } from '../../support/manual-clock.ts'
 
 const ttlMs = 10_000
 
-const rowOf = (id: string): SessionRow => ({
+const rowOf = (id: string, more: Partial<SessionRow> = {}): SessionRow => ({
   namespace: 'default',
   id,
   name: '',
@@ -21,6 +21,7 @@ const rowOf = (id: string): SessionRow => ({
   boundChecks: [],
   token: null,
   createIndex: 1,
+  ...more,
 })
 
 /** Sessions are in the state, or not: what the sweep asks. */
@@ -63,9 +64,10 @@ function world() {
     deadlines,
     views: () => views,
     replace: () => replaced(),
-    create: (id: string) => {
+    create: (id: string, more: Partial<SessionRow> = {}) => {
       standing.add(id)
-      heard.get('sessions.create')?.({ outcome: { type: 'created', row: rowOf(id) } } as never)
+      const row = rowOf(id, more)
+      heard.get('sessions.create')?.({ outcome: { type: 'created', row } } as never)
     },
     renew: (id: string) => {
       const outcome = { renewed: [rowOf(id)] }
@@ -134,4 +136,17 @@ void t.test('a restore or a stop in the middle ends the sweep', async (t) => {
   deadlines.stop()
   t.equal(turn(), 0)
   t.equal(clock.timerCount, 0)
+})
+
+void t.test('a session of a client of Consul lives for twice its time to live', (t) => {
+  const { clock, deadlines, create } = world()
+  const [plain, doubled] = [rowOf('plain'), rowOf('doubled', { doubled: true })]
+  t.equal(deadlines.untilMs(doubled), 2 * ttlMs, 'also one that was there before')
+  clock.advance(1_000)
+  create('doubled', { doubled: true })
+  create('plain')
+  t.equal(deadlines.untilMs(doubled), 1_000 + 2 * ttlMs)
+  t.equal(deadlines.untilMs(plain), 1_000 + ttlMs)
+  deadlines.stop()
+  t.end()
 })

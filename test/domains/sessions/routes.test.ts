@@ -52,6 +52,19 @@ async function info(server: ServerOfOne, id: string): Promise<Shown | undefined>
 
 const external = (fields: object = {}) => ({ Node: 'external', NodeChecks: [], ...fields })
 
+void t.test("a session of Consul's dialect lives for twice its time to live", async (t) => {
+  const server = await withNodes(t)
+  const doubled = async (headers: Readonly<Record<string, string>>) => {
+    const made = await server.ask('PUT', '/v1/session/create', { TTL: '10s' }, undefined, headers)
+    const { ID } = made.json() as { ID: string }
+    t.equal((await info(server, ID))?.TTL, '10s')
+    return server.sessionRow(ID)?.doubled
+  }
+  t.equal(await doubled({ 'x-consul-token': '' }), true)
+  t.equal(await doubled({ 'x-service-dialect': 'nomad' }), undefined)
+  t.equal(await doubled({}), undefined)
+})
+
 void t.test('a session is created with its defaults, read, renewed and destroyed', async (t) => {
   const server = await withNodes(t)
   const created = await server.ask('PUT', '/v1/session/create')
