@@ -158,8 +158,8 @@ function takesPlaces(rollout: Rollout, group: TaskGroup): boolean {
   return rollout.isMoving && (state === null || !isCanarying(state))
 }
 
-/** Of a batch job, stopped: it came to its end all the same, or a drain ended it for good. */
-function hasDoneItsWork(row: AllocationRow): boolean {
+/** Of work that is done once, stopped: it came to its end all the same, or a drain ended it for good. */
+export function hasDoneItsWork(row: AllocationRow): boolean {
   if (row.desiredDescription === reasons.drained) return true
   return row.clientStatus === 'complete' && row.tasks.length > 0 && !wasCutShort(row)
 }

@@ -13,6 +13,7 @@ import {
   type Chosen,
   type Emptied,
 } from './canaries-everywhere.ts'
+import { hasDoneItsWork } from './held.ts'
 import { lastOf } from './older.ts'
 import { isDeployedEverywhere, type Progress } from './rollout-everywhere.ts'
 import type { Rollout } from './rollout.ts'
@@ -225,10 +226,11 @@ function isOver(
   row: AllocationRow,
   last: AllocationRow | null,
 ): boolean {
-  if (row.desiredStatus !== 'run') return false
   const isCurrent = isOfVersion(row, job)
+  const isOnce = job.spec.Type === 'sysbatch'
+  if (row.desiredStatus !== 'run') return isOnce && isCurrent && hasDoneItsWork(row)
   if (row.clientStatus === 'failed') {
-    if (job.spec.Type === 'sysbatch') return isCurrent
+    if (isOnce) return isCurrent
     if (!keepsFailed) return false
     // Where canaries failed for good, the node goes back to the older version.
     if (isCurrent) return older === null || rollout.active !== null || rollout.current === null
@@ -236,8 +238,7 @@ function isOver(
       row === last && older?.version === row.jobVersion && older.createIndex === row.jobCreateIndex
     )
   }
-  if (!isCurrent || job.spec.Type !== 'sysbatch') return false
-  return row.clientStatus === 'complete' && !wasCutShort(row)
+  return isOnce && isCurrent && row.clientStatus === 'complete' && !wasCutShort(row)
 }
 
 /** It was stopped for an update, and the place that it left was not taken yet. */

@@ -82,6 +82,19 @@ t.test('sysbatch runs to its end once on each node, and again for a new version'
   )
 })
 
+t.test('sysbatch that came to its end is not begun again because it was stopped', async (t) => {
+  const place = (desiredDescription: string, event: string) => {
+    const stopped = { clientStatus: 'complete', desiredStatus: 'stop', desiredDescription } as const
+    const allocations = [allocationRow(0, { ...stopped, tasks: [deadTask([event])] })]
+    const job = scheduledJob(jobSpec({ Type: 'sysbatch' }))
+    return decide({ nodes: [nodeRow(1)], job, allocations }).place.length
+  }
+  t.equal(place(reasons.lost, 'Terminated'), 0)
+  t.equal(place(reasons.migrated, 'Terminated'), 0)
+  t.equal(place(reasons.drained, 'Killed'), 0, 'at the deadline of a drain')
+  t.equal(place(reasons.migrated, 'Killed'), 1)
+})
+
 t.test('a failed one of a system job is placed again, but not because it failed', async (t) => {
   const nodes = [nodeRow(1)]
   const allocations = [allocationRow(0, { clientStatus: 'failed' })]
