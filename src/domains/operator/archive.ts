@@ -73,6 +73,14 @@ export type ArchivePart =
 /** Throws `invalid_argument` for anything that `writeArchive` of this version or an older one did not write. */
 export async function* readArchive(source: AsyncIterable<Uint8Array>): AsyncGenerator<ArchivePart> {
   const input = new Input(source)
+  try {
+    yield* partsOf(input)
+  } finally {
+    await input.close()
+  }
+}
+
+async function* partsOf(input: Input): AsyncGenerator<ArchivePart> {
   const headerLine = await input.line(headerBytesMax)
   yield { type: 'header', header: parseHeader(headerLine) }
   for (;;) {
@@ -130,6 +138,10 @@ class Input {
 
   sha256(): string {
     return this.#hash.digest('hex')
+  }
+
+  close(): Promise<void> {
+    return this.#bytes.close()
   }
 
   async end(): Promise<void> {

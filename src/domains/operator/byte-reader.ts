@@ -41,6 +41,11 @@ export class ByteReader {
     }
   }
 
+  /** Lets go of the source, also one that was not read to its end: a file behind it is closed. */
+  async close(): Promise<void> {
+    await this.#chunks.return?.()
+  }
+
   async #more(): Promise<boolean> {
     for (;;) {
       const next = await this.#chunks.next()

@@ -93,15 +93,19 @@ async function* stateOf(index: number, path: string): AsyncGenerator<Uint8Array>
   head.writeBigUInt64BE(BigInt(index), stateHeadBytes - 8)
   yield head
   const pieces = new ByteReader(createReadStream(path), cutOff)
-  for (;;) {
-    const piece = await pieces.upTo(pieceBytesMax)
-    if (piece.length === 0) return
-    const itemHead = Buffer.alloc(itemHeadBytes)
-    itemHead.writeUInt8(itemType, 0)
-    itemHead.writeUInt8(raw32, 1)
-    itemHead.writeUInt32BE(piece.length, 2)
-    yield itemHead
-    yield piece
+  try {
+    for (;;) {
+      const piece = await pieces.upTo(pieceBytesMax)
+      if (piece.length === 0) return
+      const itemHead = Buffer.alloc(itemHeadBytes)
+      itemHead.writeUInt8(itemType, 0)
+      itemHead.writeUInt8(raw32, 1)
+      itemHead.writeUInt32BE(piece.length, 2)
+      yield itemHead
+      yield piece
+    }
+  } finally {
+    await pieces.close()
   }
 }
 

@@ -197,14 +197,9 @@ export class ScheduledSnapshots {
 /** Reads the whole file and checks every sum in it. */
 async function verifiedIndexOf(path: string, signal: AbortSignal): Promise<number> {
   let index = 0
-  const file = createReadStream(path)
-  try {
-    for await (const part of readArchive(file)) {
-      signal.throwIfAborted()
-      if (part.type === 'header') index = part.header.index
-    }
-  } finally {
-    file.destroy()
+  for await (const part of readArchive(createReadStream(path))) {
+    signal.throwIfAborted()
+    if (part.type === 'header') index = part.header.index
   }
   return index
 }

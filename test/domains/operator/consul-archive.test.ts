@@ -1,14 +1,23 @@
 /** Snapshots in Consul's container: what its command line verifies and inspects, and what a restore takes. */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { restorer } from '../../../src/domains/operator/services.ts'
+import { ConsulSaver } from '../../../src/domains/operator/consul-saver.ts'
 import { unwrapArchive } from '../../../src/domains/operator/consul-archive.ts'
 import { readTarHeader, tarHeader, tarPadding } from '../../../src/domains/operator/tar.ts'
+import { eventuallyTrue } from '../../support/eventually.ts'
 import { serverOfOne } from '../server-of-one.ts'
 
 function folderFor(t: Test): string {
@@ -31,6 +40,37 @@ async function filledServer(t: Test) {
   for (const key of ['a', 'b/c']) await server.ask('PUT', `/v1/kv/${key}`, `value of ${key}`)
   return server
 }
+
+/** Of files that nobody can open any more, and this process still does. */
+function deletedFilesOpen(folder: string): string[] {
+  const open = readdirSync('/proc/self/fd').map((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`)
+    } catch {
+      return ''
+    }
+  })
+  return open.filter((path) => path.startsWith(folder) && path.endsWith(' (deleted)'))
+}
+
+t.test('no file of a save stays open, whole or broken off', async (t) => {
+  const server = await filledServer(t)
+  for (let n = 0; n < 3; n += 1) await server.ask('GET', '/v1/snapshot')
+  const folder = folderFor(t)
+  const own = (await server.ask('GET', '/v1/operator/snapshot')).bytes
+  const saver = new ConsulSaver(folder)
+  const saved = saver.save(
+    (async function* () {
+      yield own
+    })(),
+  )
+  await saved.next()
+  await saved.next()
+  await saved.return(undefined)
+  await eventuallyTrue('all are closed', () =>
+    [folder, server.folder].every((place) => deletedFilesOpen(place).length === 0),
+  )
+})
 
 t.test('a save is a gzip of a tar whose sums hold, and goes back the same', async (t) => {
   const server = await filledServer(t)
