@@ -94,7 +94,7 @@ export const families = {
   },
   node: { named: true, scoped: false, folded: true, ...usual },
   operator: { named: false, scoped: false, folded: false, ...usual },
-  service: { named: true, scoped: true, folded: false, ...usual },
+  service: { named: true, scoped: true, folded: true, ...usual },
   session: { named: true, scoped: true, folded: true, ...usual },
   variables: {
     named: true,

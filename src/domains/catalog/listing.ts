@@ -20,11 +20,10 @@ export function maySeeCheck(may: May, { node, serviceId, serviceName }: CheckRow
 
 /** Without these, to whatever it be, a caller is shown no node, and no check or service of one. */
 export const leastForNodes: readonly LeastRight[] = [{ resource: 'node', access: 'read' }]
-/** The same of services. */
-export const leastForServices: readonly LeastRight[] = [
-  ...leastForNodes,
-  { resource: 'service', access: 'read' },
-]
+/** The same of services by themselves. */
+export const leastForNames: readonly LeastRight[] = [{ resource: 'service', access: 'read' }]
+/** The same of services with their nodes. */
+export const leastForServices: readonly LeastRight[] = [...leastForNodes, ...leastForNames]
 
 export function readsNode(node: string): Requirement {
   return toNode(keyOfName(node), 'read')
@@ -32,6 +31,11 @@ export function readsNode(node: string): Requirement {
 
 export function readsService(service: string): Requirement {
   return { resource: 'service', namespace: defaultNamespace, service, access: 'read' }
+}
+
+/** As one of its service, else as one of its node: where a list is of one agent alone. */
+export function readsCheck({ node, serviceId, serviceName }: CheckRow): Requirement {
+  return serviceId === '' ? readsNode(node) : readsService(serviceName)
 }
 
 /** In any letter case, as names match. */

@@ -6,10 +6,12 @@ import { Name } from './model.ts'
 import {
   begins,
   hasMeta,
+  leastForNames,
   leastForNodes,
   leastForServices,
   maySeeService,
   readsNode,
+  readsService,
   nodeOfInstance,
 } from './listing.ts'
 import {
@@ -73,7 +75,7 @@ const nodes = defineQuery({
 const services = defineQuery({
   kind: 'query',
   name: 'catalog.services',
-  least: leastForServices,
+  least: leastForNames,
   long: true,
   args: Type.Object({ ...Page, meta: Meta }),
   requires: () => ({ resource: 'none' }),
@@ -83,8 +85,8 @@ const services = defineQuery({
       keyOf: catalogServices.key,
       show: (row, may) => {
         const node = begins(row.name, prefix) ? nodeOf(reader, row.node) : null
-        if (node === null || !hasMeta(node, meta) || !maySeeService(may, row)) return null
-        return { row, node }
+        if (node === null || !hasMeta(node, meta)) return null
+        return may(readsService(row.name)) ? { row, node } : null
       },
       filter: filters.servicesOfNodes.compile(filter),
       recordOf: ({ row, node }) => shownServiceOfNode(row, node),

@@ -7,17 +7,17 @@ import { defaultNamespace } from '../namespaces/model.ts'
 import { keyOfName } from './model.ts'
 import type { CatalogOperation } from './operation-model.ts'
 import { checkOf, serviceOf } from './queries.ts'
-import { writesCheck, writesService } from './register-methods.ts'
+import { writesCheck, writesOfNode, writesService } from './register-methods.ts'
 
 /** `reader`: the state before the transaction. `earlier`: its operations before this one. */
 export function requirementsOf(
   reader: Reader,
   operation: CatalogOperation,
   earlier: readonly CatalogOperation[],
-): readonly Requirement[] {
+): readonly Requirement[] | Promise<readonly Requirement[]> {
   switch (operation.type) {
     case 'put-node':
-      return [writesCheck(operation.spec.name, '')]
+      return writesOfNode(reader, operation.spec)
     case 'delete-node':
       return [writesCheck(operation.node, '')]
     case 'get-node':

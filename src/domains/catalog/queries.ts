@@ -20,11 +20,16 @@ export function nodeOf(reader: Reader, name: string): NodeRow | null {
   return reader.get(catalogNodes, [keyOfName(name)]) ?? null
 }
 
+/** `id`: in lower case. */
+export function nodeById(reader: Reader, id: string): Promise<NodeRow | null> {
+  return firstOf(reader.pagesBy(catalogNodes, 'byId', { prefix: [id] }))
+}
+
 /** A name wins over an id of the same spelling. */
 export async function nodeByNameOrId(reader: Reader, text: string): Promise<NodeRow | null> {
   const named = nodeOf(reader, text)
   if (named !== null || !isNodeId(text)) return named
-  return firstOf(reader.pagesBy(catalogNodes, 'byId', { prefix: [text.toLowerCase()] }))
+  return nodeById(reader, text.toLowerCase())
 }
 
 export function serviceOf(reader: Reader, node: string, id: string): ServiceRow | null {

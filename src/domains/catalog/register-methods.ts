@@ -1,4 +1,5 @@
 /** What may be written to the catalog by name: whole registrations, and their removal. */
+import type { Reader } from '../../fsm/domain.ts'
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, type LeaderContext, type Requirement } from '../../rpc/method.ts'
@@ -12,8 +13,15 @@ import {
   Registration,
   type RegisterOutcome,
 } from './commands.ts'
-import { checkCheck, checkNode, checkService, keyOfName, sameRecord } from './model.ts'
-import { checkOf, nodeOf, serviceOf } from './queries.ts'
+import {
+  checkCheck,
+  checkNode,
+  checkService,
+  keyOfName,
+  sameRecord,
+  type NodeSpec,
+} from './model.ts'
+import { checkOf, nodeById, nodeOf, serviceOf } from './queries.ts'
 
 /** The same whatever is there already. */
 const registerMissing = "'node:write' on the node, or 'service:write' on the names of its services"
@@ -28,7 +36,7 @@ export const catalogRegister = defineLeaderMethod({
   missing: registerMissing,
   run: async (context, args): Promise<{ readonly index: number }> => {
     const checked = checkRegistration(args)
-    mayRegister(context, checked)
+    await mayRegister(context, checked)
     const { index, outcome } = await context.propose(registerNode, {
       ...checked,
       nowMs: Math.floor(context.clock.wallMs()),
@@ -87,16 +95,18 @@ export function assertRegistered(outcome: RegisterOutcome, { node }: Registratio
   }
 }
 
-function mayRegister(
+async function mayRegister(
   context: LeaderContext,
   { node, skipNodeUpdate, service, checks }: Registration,
-): void {
+): Promise<void> {
   const reader = context.read()
   const known = nodeOf(reader, node.name)
   const keepsNode =
     known !== null &&
     (skipNodeUpdate || sameRecord(known, { ...node, name: known.name, id: node.id ?? known.id }))
-  if (!keepsNode) mustMay(context, writesNode(node.name), registerMissing)
+  if (!keepsNode) {
+    for (const writes of await writesOfNode(reader, node)) mustMay(context, writes, registerMissing)
+  }
   if (service !== null) {
     const before = serviceOf(reader, node.name, service.id)
     mustMay(context, writesService(service.name), registerMissing)
@@ -125,6 +135,15 @@ function mayDeregister(context: LeaderContext, { node, serviceId, checkId }: Der
   const check = checkId === null || serviceId !== null ? null : checkOf(reader, node, checkId)
   const serviceName = service?.name ?? check?.serviceName ?? ''
   mustMay(context, writesCheck(node, serviceName), registerMissing)
+}
+
+/** To write a node is to remove the one that has its id under another name, with all that is on it. */
+export async function writesOfNode(
+  reader: Reader,
+  { name, id }: Pick<NodeSpec, 'name' | 'id'>,
+): Promise<readonly Requirement[]> {
+  const before = id === null ? null : await nodeById(reader, id)
+  return before === null ? [writesNode(name)] : [writesNode(name), writesNode(before.name)]
 }
 
 /** A check of a service is as the service, any other as the node. */

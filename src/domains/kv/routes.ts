@@ -1,6 +1,7 @@
 /** `/v1/kv/*`: shapes of HTTP to operations and back. */
 import { Type } from 'typebox'
 import { encodeJson } from '../../api/json.ts'
+import { HttpRefusal } from '../../api/errors.ts'
 import { lockOf } from '../../api/lock-condition.ts'
 import { listHeaders, readPaging } from '../../api/pages.ts'
 import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
@@ -22,6 +23,7 @@ import {
 } from '../../api/shape.ts'
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { parseSessionId } from '../sessions/model.ts'
 import { kvList, kvNames, kvRead, kvWrite } from './methods.ts'
 import {
   checkKey,
@@ -259,7 +261,10 @@ function throwUnlessFalse(operation: Operation, { type }: Refusal): void {
       return
     case 'unknownSession': {
       const session = 'session' in operation ? operation.session.slice(0, 100) : ''
-      throw new MusterError('invalid_argument', `invalid session ${JSON.stringify(session)}`)
+      const text = `invalid session ${JSON.stringify(session)}`
+      // One that has ended is no mistake of the request: Patroni makes another where Consul's status says so.
+      if (parseSessionId(session) !== undefined) throw new HttpRefusal(500, text)
+      throw new MusterError('invalid_argument', text)
     }
     case 'tooMuch':
       throw new MusterError(

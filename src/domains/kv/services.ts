@@ -10,7 +10,7 @@ type CatalogRules = {
     reader: Reader,
     operation: CatalogOperation,
     earlier: readonly CatalogOperation[],
-  ) => readonly Requirement[]
+  ) => readonly Requirement[] | Promise<readonly Requirement[]>
 }
 
 export const catalogRules = serviceKey<CatalogRules>('kv.catalogRules')

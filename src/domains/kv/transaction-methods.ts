@@ -23,14 +23,18 @@ const transactionMissing =
   "'node:write' on the node, or 'service:write' on the names of its services"
 
 /** Throws `permission_denied` unless every operation is allowed. */
-const mayAll = (context: QueryContext, reader: Reader, steps: readonly Step[]): void => {
+const mayAll = async (
+  context: QueryContext,
+  reader: Reader,
+  steps: readonly Step[],
+): Promise<void> => {
   const earlier: CatalogOperation[] = []
   for (const step of steps) {
     if (isKeyStep(step)) {
       mustMay(context, requirementOf(step.operation))
       continue
     }
-    const requirements = context.service(catalogRules).requirementsOf(reader, step, earlier)
+    const requirements = await context.service(catalogRules).requirementsOf(reader, step, earlier)
     for (const requirement of requirements) mustMay(context, requirement, transactionMissing)
     earlier.push(step)
   }
@@ -47,7 +51,7 @@ const read = defineQuery({
     context,
   ): Promise<{ readonly value: StepsOutcome; readonly index: number }> => {
     checkKeys(steps)
-    mayAll(context, reader, steps)
+    await mayAll(context, reader, steps)
     const loaded = await loadSteps(reader, steps)
     const at = { index: reader.appliedIndex, nowMs: 0 }
     const each = evaluateEach(at, loaded.operations, loaded.keys)
@@ -64,7 +68,7 @@ const transact = defineLeaderMethod({
   requires: () => ({ resource: 'none' }),
   run: async (context, { steps, fence }): Promise<StepsOutcome> => {
     checkKeys(steps)
-    mayAll(context, context.read(), steps)
+    await mayAll(context, context.read(), steps)
     if (fence !== null) checkFence(context, fence)
     const args: Transact = { steps, fence, nowMs: Math.floor(context.clock.wallMs()) }
     const { outcome } = await context.propose(transactSteps, args)

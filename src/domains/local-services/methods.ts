@@ -7,7 +7,7 @@ import { mustMay } from '../../rpc/refusal.ts'
 import { checkDefinition, AgentService, CheckDefinition } from './definition.ts'
 import { rowOfCheck, shownOfAgent } from './shown.ts'
 import type { LocalServices } from './local-services.ts'
-import { maySeeCheck, maySeeService } from '../catalog/listing.ts'
+import { readsCheck, readsService } from '../catalog/listing.ts'
 import { CheckStatus, checkService, keyOfName, membershipCheckId, Name } from '../catalog/model.ts'
 import { writesCheck, writesService } from '../catalog/register-methods.ts'
 import { localServices } from './services.ts'
@@ -111,12 +111,11 @@ const services = defineLocalMethod({
   requires: () => ({ resource: 'none' }),
   run: async (context, { filter }) => {
     const agent = context.service(localServices)
-    const node = agent.node.name
     const { rows, filtered } = await onePage(context, wholeList, {
       pages: [[...agent.services()]],
       keyOf: ({ id }) => [id],
       show: (service, may) =>
-        maySeeService(may, { node, name: service.name }) ? shownOfAgent(agent, service) : null,
+        may(readsService(service.name)) ? shownOfAgent(agent, service) : null,
       filter: filters.services.compile(filter),
     })
     return { value: Object.fromEntries(rows.map((shown) => [shown.ID, shown])), filtered }
@@ -133,7 +132,7 @@ const checks = defineLocalMethod({
     const { rows, filtered } = await onePage(context, wholeList, {
       pages: [[...agent.checks()].map((check) => rowOfCheck(agent, check))],
       keyOf: ({ id }) => [id],
-      show: (row, may) => (maySeeCheck(may, row) ? shownCheck(row) : null),
+      show: (row, may) => (may(readsCheck(row)) ? shownCheck(row) : null),
       filter: filters.checks.compile(filter),
     })
     return { value: Object.fromEntries(rows.map((shown) => [shown.CheckID, shown])), filtered }
