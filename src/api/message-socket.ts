@@ -53,11 +53,14 @@ export class WebSocketMessages implements MessageSocket {
     return false
   }
 
-  close(reason: string): void {
+  close(reason: string, onGone?: () => void): void {
     const websocket = this.#websocket
     websocket.close(closeCodes.ended, closeReason(reason))
     const timer = this.#clock.setTimer(closeMs, () => websocket.terminate())
-    websocket.once('close', () => timer.cancel())
+    websocket.once('close', () => {
+      timer.cancel()
+      onGone?.()
+    })
   }
 
   pause(): void {

@@ -4,7 +4,7 @@
  */
 import type { Static, TSchema } from 'typebox'
 import { heartbeat, register } from '../domains/nodes/agent-contracts.ts'
-import { agentWords } from '../domains/nodes/uplink-words.ts'
+import { agentStops, agentWords } from '../domains/nodes/uplink-words.ts'
 import type { NodeSpec } from '../domains/nodes/model.ts'
 import { Pause } from '../lib/async.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -70,7 +70,9 @@ export class UplinkKeeper {
 
   async stop(): Promise<void> {
     this.#stopping.abort()
-    this.#uplink?.close('the agent stops')
+    const uplink = this.#uplink
+    // A process that ends before the other side took the goodbye takes it back.
+    if (uplink !== null) await new Promise<void>((gone) => uplink.close(agentStops, gone))
     await this.#running
   }
 

@@ -56,11 +56,13 @@ export function openUplinkSocket<Result>(
         reject,
       )
     })
-    websocket.once('open', () => resolve(opened(new WebSocketMessages(websocket, clock))))
-    websocket.once(
-      'close',
-      onAbort(signal, () => websocket.terminate()),
-    )
+    // Once it is open it is for who has it to close: in order, so that the server hears why.
+    const unhear = onAbort(signal, () => websocket.terminate())
+    websocket.once('open', () => {
+      unhear()
+      resolve(opened(new WebSocketMessages(websocket, clock)))
+    })
+    websocket.once('close', unhear)
   })
 }
 

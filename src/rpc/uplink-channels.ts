@@ -17,8 +17,8 @@ export interface MessageSocket {
   start(handlers: MessageHandlers): void
   /** False: it is full, wait for `onDrain`. */
   send(message: Uint8Array): boolean
-  /** What was sent is delivered if the other side reads it soon. */
-  close(reason: string): void
+  /** What was sent is delivered if the other side reads it soon. `onGone`: it has, or did not in time. */
+  close(reason: string, onGone?: () => void): void
   /** Reads nothing more for now; what was read already still comes. */
   pause(): void
   resume(): void
@@ -119,9 +119,13 @@ export class Channels {
     return channel
   }
 
-  close(reason: string): void {
-    if (this.#closedBy !== null) return
-    this.#socket.close(reason)
+  /** `onGone`: as of `MessageSocket`. */
+  close(reason: string, onGone?: () => void): void {
+    if (this.#closedBy !== null) {
+      onGone?.()
+      return
+    }
+    this.#socket.close(reason, onGone)
     this.#end(reason)
   }
 

@@ -139,8 +139,9 @@ export class Uplink {
     return readLinkStream(host.clock, channel, { address: peer }, request, signal, this.#decode)
   }
 
-  close(reason: string): void {
-    this.#channels.close(reason)
+  /** `onGone`: as of `MessageSocket`. */
+  close(reason: string, onGone?: () => void): void {
+    this.#channels.close(reason, onGone)
   }
 
   #newLink(): LinkClient {

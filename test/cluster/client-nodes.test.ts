@@ -94,6 +94,23 @@ void t.test(
 )
 
 void t.test(
+  'an agent that is stopped in order has the time of a heartbeat to be back',
+  async (t) => {
+    const cluster = await clusterOfThree()
+    const c3 = await startClientAgent(t, cluster, { name: 'c3' })
+    const id = await isReady(cluster, 'c3')
+    const beganMs = performance.now()
+    await c3.process.terminate()
+    await becomes(cluster, id, 'down', 60_000)
+    const tookMs = Math.round(performance.now() - beganMs)
+    t.comment(`down after ${tookMs} ms`)
+    t.ok(tookMs > 2 * downMs, `down after ${tookMs} ms`)
+    await c3.process.start()
+    await becomes(cluster, id, 'ready')
+  },
+)
+
+void t.test(
   'no node turns down because the leader or the server with its uplink dies',
   async (t) => {
     const cluster = await startCluster(t, { gossip: true })

@@ -59,6 +59,10 @@ export function reachOf(
     const [own, others] = await Promise.all([uplinks.holding(ids, true), asked])
     return {
       answering: new Set([...own, ...others.flatMap(({ reply }) => reply?.ids ?? [])]),
+      stopped: new Set([
+        ...uplinks.stopped(ids),
+        ...others.flatMap(({ reply }) => reply?.stopped ?? []),
+      ]),
       isUnsure: others.some(({ server, reply }) => reply === null && !isFailed(server.id)),
     }
   }

@@ -1,7 +1,8 @@
 /**
  * The leader's word on who lives. A node is down when its heartbeats are missed; or at once, when gossip says that its machine
  * failed and no server has an uplink over which its agent answers. So neither witness is believed alone: a node whose agent
- * answers is never down for what gossip says, and a killed machine is not waited for.
+ * answers is never down for what gossip says, and a killed machine is not waited for. An agent that said that it stops, but not
+ * that it leaves, has until its heartbeats are missed: it may be upgraded, and its tasks run meanwhile.
  *
  * A node that runs what may be cut off for a while is disconnected instead, until the longest such time is over. Heard again, it is
  * initializing until its agent has said what became of its work.
@@ -49,6 +50,8 @@ const tellMs = 15_000
 /** Which of these nodes' agents answer over an uplink that some server holds. */
 export type Reach = (ids: readonly string[]) => Promise<{
   readonly answering: ReadonlySet<string>
+  /** Whose agents said that they stop. */
+  readonly stopped: ReadonlySet<string>
   /** A server that may live did not answer: it may hold the uplinks of others. */
   readonly isUnsure: boolean
 }>
@@ -265,10 +268,14 @@ class HeartbeatDuty implements Running {
     const parts = chunks(doubted, nodesPerEntryMax)
     const reached = await Promise.all(parts.map(async (ids) => this.#context.reach(ids)))
     const answering = new Set(reached.flatMap((part) => [...part.answering]))
+    const stopped = new Set(reached.flatMap((part) => [...part.stopped]))
     const isUnsure = reached.some((part) => part.isUnsure)
-    return doubted.flatMap((id) =>
-      answering.has(id) ? this.#answers(id) : this.#silent(id, lost.get(id), isUnsure),
-    )
+    return doubted.flatMap((id) => {
+      if (answering.has(id)) return this.#answers(id)
+      const member = lost.get(id)
+      const isToReturn = stopped.has(id) && member?.left !== true
+      return this.#silent(id, member, isUnsure || isToReturn)
+    })
   }
 
   #answers(id: string): [] {
@@ -277,10 +284,11 @@ class HeartbeatDuty implements Running {
     return []
   }
 
-  #silent(id: string, lost: LostMember | undefined, isUnsure: boolean): Silent[] {
+  /** `mayLive`: gossip's word alone does not count. */
+  #silent(id: string, lost: LostMember | undefined, mayLive: boolean): Silent[] {
     const left = lost?.left === true && { left: true as const }
     if (this.#missed.has(id)) return [{ id, cause: 'heartbeat', ...left }]
-    if (isUnsure) return []
+    if (mayLive) return []
     const now = this.#context.clock.monotonicMs()
     const sinceMs = this.#unreached.get(id) ?? now
     this.#unreached.set(id, sinceMs)

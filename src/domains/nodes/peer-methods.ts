@@ -33,10 +33,15 @@ export const holdingMethod = definePeerMethod({
     /** Only those whose agents answer now. */
     ask: Type.Boolean(),
   }),
-  reply: Type.Object({ ids: Type.Array(NodeId) }),
-  run: async ({ service }, { ids, ask }) => ({
-    ids: [...(await service(nodeUplinks).holding(ids, ask))],
+  reply: Type.Object({
+    ids: Type.Array(NodeId),
+    /** Whose agents said that they stop. Absent: the server's program does not know. */
+    stopped: Type.Optional(Type.Array(NodeId)),
   }),
+  run: async ({ service }, { ids, ask }) => {
+    const uplinks = service(nodeUplinks)
+    return { ids: [...(await uplinks.holding(ids, ask))], stopped: [...uplinks.stopped(ids)] }
+  },
 })
 
 /** What an agent told the server that holds its uplink. Refused with `permission_denied` for another secret. */

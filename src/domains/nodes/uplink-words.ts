@@ -6,6 +6,9 @@ export const uplinkVersion = 1
 /** What a server asks of an agent on its own account. */
 export const agentWords = { ping: 'uplink.ping', register: 'uplink.register' } as const
 
+/** Why an agent that is stopped in order closes its uplink. One that was killed says nothing. */
+export const agentStops = 'the agent stops'
+
 export const uplinkPath = '/v1/agent/uplink'
 
 /** Of the request that opens one. */

@@ -2,7 +2,9 @@
  * The uplinks that this server holds. Heartbeats are answered here, and told to the leader together: one call a second with the
  * ids of those that were heard, however many they are.
  *
- * An uplink speaks for the node whose secret opened it, and for no other. One that does not register, or falls silent, is closed.
+ * An uplink speaks for the node whose secret opened it, and for no other. One that does not register, or falls silent, is closed. An
+ * agent that says that it stops is likely to start again, as for an upgrade: its node has the time of a missed heartbeat from then on,
+ * whatever gossip says of its process.
  */
 import { clientOf } from '../../lib/client-address.ts'
 import type { Clock, Timer } from '../../lib/clock.ts'
@@ -16,7 +18,7 @@ import type { MessageSocket } from '../../rpc/uplink-channels.ts'
 import { ownRequest, Uplink, UplinkHost } from '../../rpc/uplink.ts'
 import type { HeartbeatSettings } from './heartbeat-times.ts'
 import { silentMsMax } from './heartbeat-times.ts'
-import { agentWords } from './uplink-words.ts'
+import { agentStops, agentWords } from './uplink-words.ts'
 
 /** Uplinks of one server, and of them those from one address. */
 export const uplinksMax = 32_768
@@ -72,6 +74,8 @@ export class NodeUplinks {
   readonly #held = new Map<string, Held>()
   readonly #byAddress = new Map<string, number>()
   readonly #heard = new Set<string>()
+  /** Nodes whose agents said here that they stop, and when; no more than uplinks that were held. */
+  readonly #stoppedMs = new Map<string, number>()
   readonly #replaced: TokenBuckets
   #ttlMs: number
   #reporting = false
@@ -136,11 +140,12 @@ export class NodeUplinks {
       peer,
       onCall: this.#judged(identity, peer),
       onStream: () => Promise.reject(new MusterError('not_found', 'agents open no streams')),
-      onClose: () => this.#closed(held),
+      onClose: (reason) => this.#closed(held, reason),
     })
     const heardMs = clock.monotonicMs()
     const held: Held = { identity, uplink, address, isRegistered: false, heardMs }
     this.#held.set(nodeId, held)
+    this.#stoppedMs.delete(nodeId)
     this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1)
     this.#sweepTimer ??= clock.setTimer(sweepMs, () => this.#sweep())
   }
@@ -216,6 +221,11 @@ export class NodeUplinks {
     return held.filter((_, at) => answers[at])
   }
 
+  /** Those of them whose agents said here that they stop, and may be back yet. */
+  stopped(ids: readonly string[]): readonly string[] {
+    return ids.filter((id) => this.#stoppedMs.has(id))
+  }
+
   call(nodeId: string, request: CallRequest, signal: AbortSignal): Promise<unknown> {
     return this.#uplinkOf(nodeId).call(request, signal)
   }
@@ -246,12 +256,16 @@ export class NodeUplinks {
     }
   }
 
-  #closed(held: Held): void {
+  #closed(held: Held, reason: string): void {
     const { nodeId } = held.identity
     const count = (this.#byAddress.get(held.address) ?? 0) - 1
     if (count > 0) this.#byAddress.set(held.address, count)
     else this.#byAddress.delete(held.address)
-    if (this.#held.get(nodeId) === held) this.#held.delete(nodeId)
+    if (this.#held.get(nodeId) !== held) return
+    this.#held.delete(nodeId)
+    if (!held.isRegistered || reason !== agentStops || this.#isStopped) return
+    this.#stoppedMs.set(nodeId, this.#options.clock.monotonicMs())
+    this.#hear(nodeId)
   }
 
   #hear(nodeId: string): void {
@@ -289,8 +303,12 @@ export class NodeUplinks {
       if (!isRegistered && forMs > registerMsMax) uplink.close('the agent did not register')
       else if (forMs > silentMs) uplink.close('no heartbeat came')
     }
+    for (const [nodeId, stoppedMs] of this.#stoppedMs) {
+      if (now - stoppedMs > silentMs) this.#stoppedMs.delete(nodeId)
+    }
+    const isIdle = this.#held.size === 0 && this.#stoppedMs.size === 0
     this.#sweepTimer =
-      this.#held.size === 0 || this.#isStopped ? null : clock.setTimer(sweepMs, () => this.#sweep())
+      isIdle || this.#isStopped ? null : clock.setTimer(sweepMs, () => this.#sweep())
   }
 
   #full(code: 'overloaded' | 'rate_limited', remote: string, text: string): MusterError {

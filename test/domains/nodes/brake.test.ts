@@ -289,7 +289,7 @@ function lookedAt(
       answers: async () => null,
       onChange: () => () => {},
     },
-    reach: async () => ({ answering: new Set(), isUnsure: false }),
+    reach: async () => ({ answering: new Set(), stopped: new Set(), isUnsure: false }),
   })
   t.teardown(() => duty.stop())
 }
