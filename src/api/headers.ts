@@ -27,7 +27,7 @@ export type ReplyHeaderNames = {
   readonly index: readonly string[]
   readonly nextToken: readonly string[]
   readonly contentHash: readonly string[]
-  /** A list leaves out what the caller may not see. Clients of other products are told with a token alone, as those products do. */
+  /** A list leaves out what the caller may not see. Without a token, where they are told at all, under the own name alone. */
   readonly filtered: { readonly withToken: readonly string[]; readonly without: readonly string[] }
   /** How near the answer is to its leader. */
   readonly contactLines: (contact: Contact) => string

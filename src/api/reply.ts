@@ -148,7 +148,8 @@ function headOf(rules: ReplyRules, exchange: Exchange, reply: ApiReply, type: st
   if (reply.contentHash !== undefined) head.setAll(names.contentHash, reply.contentHash)
   if (reply.filtered === true) {
     const { withToken, without } = names.filtered
-    head.setAll(exchange.token === null ? without : withToken, 'true')
+    if (exchange.token !== null) head.setAll(withToken, 'true')
+    else if (reply.filteredForAll === true) head.setAll(without, 'true')
   }
   const { headers = {} } = reply
   for (const name in headers) head.set(name, headers[name] ?? '')

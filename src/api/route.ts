@@ -223,6 +223,11 @@ export type ApiReply = {
   readonly contentHash?: string
   /** What the caller may not see was left out. Default: nothing was. */
   readonly filtered?: boolean
+  /**
+   * `filtered` is said to a request without a token as well. Elsewhere it is not: whoever asks with one prefix after the other would
+   * learn the names of what is there.
+   */
+  readonly filteredForAll?: boolean
   readonly headers?: Readonly<Record<string, string>>
   /** The same as names and values in turn, beside those. */
   readonly lines?: readonly string[]

@@ -138,8 +138,9 @@ async function lookThrough(
   context: QueryContext,
 ): Promise<LookedThrough> {
   const find = findIn(reader)
-  let index = await deletionIndex(reader, place)
+  let index = 0
   let filtered = false
+  let seesSome = mayRead(context, place)
   const scan = (show: (stored: KvRow) => KvRow | null): Scan<KvRow, KvRow> => ({
     pages: keysBelow(reader, place),
     show,
@@ -148,16 +149,19 @@ async function lookThrough(
     recordBytes: textBytesPerRow,
   })
   const visible = (row: KvRow | null): KvRow | null => {
-    if (row === null) return null
-    const { namespace, key } = row
-    if (context.may({ resource: 'key', namespace, key, access: 'read' })) return row
+    if (row === null || mayRead(context, row)) return row
     filtered = true
     return null
   }
   const counted = (stored: KvRow): KvRow | null => {
     const { row, release } = find(stored)
+    if (!mayRead(context, stored)) {
+      if (row !== null) filtered = true
+      return null
+    }
+    seesSome = true
     index = Math.max(index, indexOf(reader, row ?? { modifyIndex: release?.moment.index ?? 0 }))
-    return visible(row)
+    return row
   }
   let kept: KvRow[] = []
   let seen = 0
@@ -166,6 +170,8 @@ async function lookThrough(
     if (seen <= keptRowsMax) kept.push(...rows)
     else kept = []
   }
+  // Who may see nothing here, keys or none, is told the same: neither rows nor deletions count.
+  if (seesSome) index = Math.max(index, await deletionIndex(reader, place))
   async function* first() {
     const rows = kept
     // Read once: they are not held for as long as the answer is.
@@ -184,6 +190,10 @@ async function lookThrough(
             scan((row) => visible(find(row).row)),
           ),
   }
+}
+
+function mayRead(context: QueryContext, { namespace, key }: KeyPlace): boolean {
+  return context.may({ resource: 'key', namespace, key, access: 'read' })
 }
 
 function recordOf(row: KvRow): Readonly<Record<string, unknown>> {

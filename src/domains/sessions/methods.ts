@@ -13,7 +13,7 @@ import {
 import { onePage, Page, type Listed, type PageArgs } from '../../rpc/list.ts'
 import { mustMay, unknownToken } from '../../rpc/refusal.ts'
 import { checkName } from '../catalog/model.ts'
-import { checkNamespaceName, NamespaceName } from '../namespaces/model.ts'
+import { checkNamespaceName, defaultNamespace, NamespaceName } from '../namespaces/model.ts'
 import {
   createSession,
   endSessions,
@@ -151,11 +151,15 @@ const ofNode = defineQuery({
   long: true,
   args: Type.Object({ ...Page, namespace: Type.String(), node: Type.String() }),
   requires: () => ({ resource: 'none' }),
-  query: async (reader, { namespace, node, ...page }, context) => {
+  query: async (reader, args, context) => {
+    const { namespace, node, ...page } = args
     if (namespace !== allNamespaces) checkNamespaceName(namespace)
     checkName('the node', node)
     const value = await visible(sessionsOfNode(reader, node, namespace), page, context)
-    return { value, index: sessionsIndex(reader) }
+    return {
+      value: { ...value, filtered: value.filtered || isHidden(args, context) },
+      index: sessionsIndex(reader),
+    }
   },
 })
 
@@ -199,6 +203,16 @@ function requirement(
   access: 'read' | 'write',
 ): Requirement {
   return { resource: 'session', namespace, node, access }
+}
+
+/** Without a token it is said of every node that is hidden: nobody is told so which of them have sessions, or are there. */
+function isHidden(
+  { namespace, node }: Pick<SessionRow, 'namespace' | 'node'>,
+  context: QueryContext,
+): boolean {
+  if (context.caller.token !== null) return false
+  const place = { namespace: namespace === allNamespaces ? defaultNamespace : namespace, node }
+  return !context.may(requirement(place, 'read'))
 }
 
 function mayRead(context: QueryContext, row: SessionRow): boolean {

@@ -42,7 +42,7 @@ const list = async (request: ApiRequest): Promise<ApiReply> => {
     ...pageOf(request),
     namespace: namespaceOf(request),
   })
-  return listReply(value, shownSession)
+  return { ...listReply(value, shownSession), filteredForAll: true }
 }
 
 const ofNode = async (request: ApiRequest): Promise<ApiReply> => {
@@ -52,7 +52,7 @@ const ofNode = async (request: ApiRequest): Promise<ApiReply> => {
     namespace: namespaceOf(request),
     node,
   })
-  return listReply(value, shownSession)
+  return { ...listReply(value, shownSession), filteredForAll: true }
 }
 
 const create = async (request: ApiRequest): Promise<ApiReply> => {

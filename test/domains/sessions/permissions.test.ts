@@ -1,5 +1,6 @@
 /** What tokens may do with sessions and keys, and what becomes of the sessions of tokens that are revoked. */
 import t, { type Test } from 'tap'
+import { eventuallyTrue } from '../../support/eventually.ts'
 import { serverOfOne } from '../server-of-one.ts'
 
 type Ask = (
@@ -84,6 +85,11 @@ void t.test('sessions are allowed by their node', async (t) => {
   }
   t.equal((await box.ask('GET', `/v1/session/info/${theirs}`)).body, '[]')
   t.equal((await box.ask('GET', '/v1/session/node/other')).headers[filteredHeader], 'true')
+  for (const node of ['box', 'other', 'absent']) {
+    const answer = await nobody('GET', `/v1/session/node/${node}`)
+    t.equal(answer.headers[filteredHeader], 'true', 'of every node alike')
+    t.equal(answer.headers['x-consul-results-filtered-by-acls'], undefined)
+  }
   t.equal((await box.ask('PUT', `/v1/session/destroy/${mine}`)).status, 200)
 })
 
@@ -128,6 +134,62 @@ void t.test('keys are allowed by their name', async (t) => {
   const tree = await app.ask('GET', '/v1/kv/app/secret/?recurse')
   t.equal(tree.status, 404)
   t.equal((await manage('GET', '/v1/kv/?keys')).headers[filteredHeader], undefined)
+})
+
+void t.test('hidden keys below a prefix and none are answered alike', async (t) => {
+  const { manage, tokenWith, nobody } = await guarded(t)
+  const app = await tokenWith('key_prefix "app/" { policy = "read" }')
+  for (const key of ['hidden/a', 'hidden/b', 'gone/a', 'app/a', 'app/b', 'last']) {
+    await manage('PUT', `/v1/kv/${key}`, 'v')
+  }
+  await manage('DELETE', '/v1/kv/hidden/b')
+  await manage('DELETE', '/v1/kv/gone/a')
+  await manage('PUT', '/v1/kv/last', 'w')
+  const indexOf = async (ask: Ask, url: string) =>
+    (await ask('GET', url)).headers['x-service-index']
+  const store = await indexOf(manage, '/v1/kv/last?recurse')
+  for (const how of ['recurse', 'keys']) {
+    for (const prefix of ['', 'h', 'hidden/', 'hidden/a', 'gone/', 'none']) {
+      const answer = await nobody('GET', `/v1/kv/${prefix}?${how}`)
+      // Of all names there is a list always.
+      t.equal(answer.status, how === 'keys' && prefix === '' ? 200 : 404)
+      t.equal(answer.headers['x-service-index'], store, `${prefix} ${how}`)
+      for (const name of Object.keys(answer.headers)) t.notMatch(name, /filtered/)
+      t.equal(await indexOf(app.ask, `/v1/kv/${prefix === '' ? 'h' : prefix}?${how}`), store)
+    }
+  }
+  const before = await indexOf(app.ask, '/v1/kv/?recurse')
+  await manage('PUT', '/v1/kv/hidden/a', 'w')
+  t.equal(await indexOf(app.ask, '/v1/kv/?recurse'), before, 'a hidden key moves no index')
+})
+
+void t.test('a reader of a prefix waits for what it may see, and only for that', async (t) => {
+  const { server, manage, tokenWith } = await guarded(t)
+  const app = await tokenWith('key_prefix "app/" { policy = "read" }')
+  await manage('PUT', '/v1/kv/other/a', 'v')
+  const wait = async (index: unknown) => {
+    const { parked } = server.machine.watchStats()
+    const answer = app.ask('GET', `/v1/kv/?recurse&index=${String(index)}&wait=60s`)
+    await eventuallyTrue('it waits', () => server.machine.watchStats().parked > parked)
+    return answer
+  }
+  const first = await app.ask('GET', '/v1/kv/?recurse')
+  t.equal(first.status, 404)
+  const waits = wait(first.headers['x-service-index'])
+  await eventuallyTrue('it waits', () => server.machine.watchStats().parked === 1)
+  await manage('PUT', '/v1/kv/app/a', 'v')
+  const made = await waits
+  t.equal(made.status, 200)
+
+  const again = wait(made.headers['x-service-index'])
+  await eventuallyTrue('it waits', () => server.machine.watchStats().parked === 1)
+  for (let count = 0; count < 3; count += 1) await manage('PUT', '/v1/kv/other/a', `${count}`)
+  await eventuallyTrue('it waits again', () => server.machine.watchStats().parked === 1)
+  await manage('DELETE', '/v1/kv/app/a')
+  const gone = await again
+  t.equal(gone.status, 404)
+  const [before, after] = [made, gone].map(({ headers }) => Number(headers['x-service-index']))
+  t.ok((after ?? 0) > (before ?? 0))
 })
 
 void t.test('what a revoked token made ends with it, in one entry', async (t) => {
