@@ -56,14 +56,28 @@ export type ErrorReply = {
   readonly retryAfter: number | null
 }
 
-/** Paths whose errors, and nothing else's, are JSON: clients of the secrets service parse them. */
+/** Paths, as sent or as read, whose errors, and nothing else's, are JSON: clients of the secrets service parse them. */
 export function hasJsonErrors(path: string): boolean {
+  return isOfSecrets(path) || (path.includes('%') && isOfSecrets(beginningOf(path)))
+}
+
+function isOfSecrets(path: string): boolean {
   return (
     path.startsWith('/v1/auth/') ||
     path.startsWith('/v1/sys/') ||
     path === '/v1/auth' ||
     path === '/v1/sys'
   )
+}
+
+/** Its first two segments as they are read, whatever the rest is. */
+function beginningOf(path: string): string {
+  const sent = path.split('/', 3).join('/')
+  try {
+    return decodeURIComponent(sent)
+  } catch {
+    return sent
+  }
 }
 
 /** A defect's text stays inside: the caller gets the request's id, which the log has beside the text. */

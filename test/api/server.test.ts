@@ -160,9 +160,14 @@ t.test('below the secrets service, errors are JSON', async (t) => {
     t.equal(unknown.headers['cache-control'], 'no-store', url)
   }
   t.equal((await app.inject('/v1/author')).headers['content-type'], 'text/plain; charset=utf-8')
-  const refused = await app.inject('/v1/sys/fails/permission_denied')
-  t.equal(refused.statusCode, 403)
-  t.same(refused.json(), { errors: ['permission denied'] }, 'whatever was wrong with the token')
+  for (const path of ['/v1/sys', '/v1/%73ys', '/%76%31/s%79s']) {
+    const refused = await app.inject(`${path}/fails/permission_denied`)
+    t.equal(refused.statusCode, 403)
+    t.same(refused.json(), { errors: ['permission denied'] }, 'whatever was wrong with the token')
+    t.equal(refused.headers['content-type'], 'application/json')
+    t.equal(refused.headers['cache-control'], 'no-store')
+    t.match((await app.inject(`${path}/fails/%zz`)).json(), { errors: [/percent escape/] }, path)
+  }
 })
 
 t.test('each code has its status, and its text on one line', async (t) => {
