@@ -16,13 +16,17 @@ export function allocationOf(request: ApiRequest): string {
   return request.parameter('alloc_id').toLowerCase()
 }
 
-/** A server asks the agent of the node; an agent has the allocation itself. */
+/**
+ * A server asks the agent of the node; an agent has the allocation itself. Neither goes on where the caller has not the right: this comes
+ * before all else that a request says is looked at.
+ */
 export async function placeOf(request: ApiRequest, access: TaskRight): Promise<PlaceOptions> {
-  if (request.service(agentTasks) !== null) return {}
-  const { value } = await request.query(taskMethods.place, {
-    allocation: allocationOf(request),
-    access,
-  })
+  const args = { allocation: allocationOf(request), access }
+  if (request.service(agentTasks) !== null) {
+    await request.call(taskMethods.check, args)
+    return {}
+  }
+  const { value } = await request.query(taskMethods.place, args)
   return { node: value }
 }
 

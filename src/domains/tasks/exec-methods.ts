@@ -4,7 +4,7 @@ import { defineLocalMethod, defineStreamMethod } from '../../rpc/method.ts'
 import { mustMay } from '../../rpc/refusal.ts'
 import { CommandOutputAnswer } from './answer-model.ts'
 import { Allocation, Task, tasksOf } from './methods.ts'
-import { toTasks } from './rights.ts'
+import { toTasks, toTasksOf } from './rights.ts'
 
 const wordsMax = 256
 const wordLengthMax = 32_768
@@ -31,12 +31,14 @@ const exec = defineStreamMethod({
     tty: Type.Boolean(),
   }),
   answer: CommandOutputAnswer,
-  requires: toTasks('alloc-exec'),
+  ...toTasks('alloc-exec'),
   open: (context, args) => {
     const { service, signal, accessor, log } = context
     const tasks = tasksOf(service, args)
-    if (tasks.runsAsAgent(args)) mustMay(context, toTasks('alloc-node-exec')(args, service))
     const { allocation, task, tty } = args
+    if (tasks.runsAsAgent(args)) {
+      mustMay(context, toTasksOf(service, allocation, 'alloc-node-exec'))
+    }
     log.info('a command is run beside a task', { allocation, task, tty, accessor })
     return tasks.exec(args, signal)
   },
@@ -53,7 +55,7 @@ const input = defineLocalMethod({
     size: Type.Optional(Type.Object({ rows: Side, columns: Side })),
   }),
   answer: Type.Boolean(),
-  requires: toTasks('alloc-exec'),
+  ...toTasks('alloc-exec'),
   run: ({ service }, args) => tasksOf(service, args).input(args),
 })
 

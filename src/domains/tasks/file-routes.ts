@@ -57,6 +57,7 @@ export const fileRoutes: readonly DescribedRoute[] = [
     example: { url: `/v1/client/fs/logs/${exampleId}?task=web&plain=true`, shownOnly },
     handle: async (request) => {
       const { search, clock } = request
+      const place = await placeOf(request, 'read-logs')
       const args = {
         allocation: allocationOf(request),
         task: search.text('task') ?? '',
@@ -66,7 +67,7 @@ export const fileRoutes: readonly DescribedRoute[] = [
         follow: search.boolean('follow'),
       }
       const isPlain = search.boolean('plain')
-      const chunks = await request.open(taskMethods.logs, args, await placeOf(request, 'read-logs'))
+      const chunks = await request.open(taskMethods.logs, args, place)
       return isPlain
         ? { stream: bytesOf(chunks), type: 'text/plain; charset=utf-8' }
         : { stream: framesOf(chunks, clock), type: 'application/json' }

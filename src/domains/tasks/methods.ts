@@ -12,7 +12,7 @@ import {
   HostUsageAnswer,
   UsagesAnswer,
 } from './answer-model.ts'
-import { readsMachine, taskRights, toTasks, toTasksIn } from './rights.ts'
+import { missingRight, readsMachine, taskRights, toTasks, toTasksIn, toTasksOf } from './rights.ts'
 import { agentTasks, logKinds, type AgentTasks } from './services.ts'
 
 const taskNameLengthMax = 1_024
@@ -38,10 +38,21 @@ const place = defineQuery({
   requires: () => ({ resource: 'none' }),
   query: (reader, { allocation, access }, context) => {
     const row = allocationById(reader, allocation)
-    const missing = `'namespace:${access}' on the allocation's namespace`
-    mustMay(context, toTasksIn(row?.namespace ?? null, access), missing)
+    mustMay(context, toTasksIn(row?.namespace ?? null, access), missingRight(access))
     if (row === null) throw unknown(allocation)
     return { value: row.nodeId, index: row.modifyIndex }
+  },
+})
+
+/** Nothing is done. Before an agent looks at what else a request says of its allocation. */
+const check = defineLocalMethod({
+  kind: 'local',
+  name: 'tasks.check',
+  args: Type.Object({ allocation: Allocation, access: Type.Enum([...taskRights]) }),
+  requires: () => ({ resource: 'none' }),
+  run: (context, { allocation, access }): Promise<null> => {
+    mustMay(context, toTasksOf(context.service, allocation, access), missingRight(access))
+    return Promise.resolve(null)
   },
 })
 
@@ -57,7 +68,7 @@ const logs = defineStreamMethod({
     follow: Type.Boolean(),
   }),
   answer: FileChunkAnswer,
-  requires: toTasks('read-logs'),
+  ...toTasks('read-logs'),
   open: ({ service, signal }, args) => tasksOf(service, args).logs(args, signal),
 })
 
@@ -66,7 +77,7 @@ const list = defineLocalMethod({
   name: 'tasks.list',
   args: File,
   answer: FileInfosAnswer,
-  requires: toTasks('read-fs'),
+  ...toTasks('read-fs'),
   run: ({ service }, args) => tasksOf(service, args).list(args),
 })
 
@@ -75,7 +86,7 @@ const stat = defineLocalMethod({
   name: 'tasks.stat',
   args: File,
   answer: FileInfoAnswer,
-  requires: toTasks('read-fs'),
+  ...toTasks('read-fs'),
   run: ({ service }, args) => tasksOf(service, args).stat(args),
 })
 
@@ -90,7 +101,7 @@ const read = defineStreamMethod({
     follow: Type.Boolean(),
   }),
   answer: FileChunkAnswer,
-  requires: toTasks('read-fs'),
+  ...toTasks('read-fs'),
   open: ({ service, signal }, args) => tasksOf(service, args).read(args, signal),
 })
 
@@ -99,7 +110,7 @@ const restart = defineLocalMethod({
   name: 'tasks.restart',
   args: Type.Object({ allocation: Allocation, task: TaskOrAll, all: Type.Boolean() }),
   answer: Type.Null(),
-  requires: toTasks('alloc-lifecycle'),
+  ...toTasks('alloc-lifecycle'),
   run: async ({ service }, args): Promise<null> => {
     tasksOf(service, args).restart(args, args.all)
     return Promise.resolve(null)
@@ -115,7 +126,7 @@ const signal = defineLocalMethod({
     signal: Type.String({ minLength: 1, maxLength: signalLengthMax }),
   }),
   answer: Type.Null(),
-  requires: toTasks('alloc-lifecycle'),
+  ...toTasks('alloc-lifecycle'),
   run: async ({ service }, args): Promise<null> => {
     tasksOf(service, args).signal(args, args.signal)
     return Promise.resolve(null)
@@ -127,7 +138,7 @@ const usage = defineLocalMethod({
   name: 'tasks.usage',
   args: Type.Object({ allocation: Allocation, task: TaskOrAll }),
   answer: UsagesAnswer,
-  requires: toTasks('read-job'),
+  ...toTasks('read-job'),
   run: ({ service }, args) => tasksOf(service, args).usage(args),
 })
 
@@ -158,4 +169,15 @@ function unknown(allocation: string): MusterError {
   return new MusterError('not_found', `unknown allocation ${JSON.stringify(allocation)}`)
 }
 
-export const taskMethods = { place, logs, list, stat, read, restart, signal, usage, hostUsage }
+export const taskMethods = {
+  place,
+  check,
+  logs,
+  list,
+  stat,
+  read,
+  restart,
+  signal,
+  usage,
+  hostUsage,
+}

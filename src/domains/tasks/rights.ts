@@ -27,8 +27,25 @@ export function readsMachine(service: Services['get']): Requirement {
   return name === null ? { resource: 'node', access: 'read' } : toNode(keyOfName(name), 'read')
 }
 
+/** What a refusal says is missing: the same of every allocation, there or not. */
+export function missingRight(access: TaskRight): string {
+  return `'namespace:${access}' on the allocation's namespace`
+}
+
 /** As a method of an agent requires it. */
 export function toTasks(access: TaskRight) {
-  return ({ allocation }: { readonly allocation: string }, service: Services['get']) =>
-    toTasksIn(service(agentTasks)?.namespaceOf(allocation) ?? null, access)
+  return {
+    missing: missingRight(access),
+    requires: ({ allocation }: { readonly allocation: string }, service: Services['get']) =>
+      toTasksOf(service, allocation, access),
+  }
+}
+
+/** To those of this allocation, if this agent runs it. */
+export function toTasksOf(
+  service: Services['get'],
+  allocation: string,
+  access: TaskRight,
+): Requirement {
+  return toTasksIn(service(agentTasks)?.namespaceOf(allocation) ?? null, access)
 }

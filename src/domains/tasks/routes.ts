@@ -70,9 +70,10 @@ export const taskRoutes: readonly DescribedRoute[] = [
       shownOnly,
     },
     handle: async (request) => {
+      const place = await placeOf(request, 'alloc-lifecycle')
       const { task, all } = restartOf(request)
       const args = { allocation: allocationOf(request), task, all }
-      await request.call(taskMethods.restart, args, await placeOf(request, 'alloc-lifecycle'))
+      await request.call(taskMethods.restart, args, place)
       return {}
     },
   },
@@ -95,13 +96,14 @@ export const taskRoutes: readonly DescribedRoute[] = [
       shownOnly,
     },
     handle: async (request) => {
+      const place = await placeOf(request, 'alloc-lifecycle')
       const fields = request.fields()
       const args = {
         allocation: allocationOf(request),
         signal: fields.text('Signal') || signalDefault,
         task: fields.text('Task') ?? '',
       }
-      await request.call(taskMethods.signal, args, await placeOf(request, 'alloc-lifecycle'))
+      await request.call(taskMethods.signal, args, place)
       return {}
     },
   },
