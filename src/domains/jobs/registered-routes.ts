@@ -203,7 +203,11 @@ async function register(request: ApiRequest, id: string | null): Promise<ApiRepl
   }
   const written = job.text('ID')
   if (id !== null && written !== id) {
-    const text = `Job.ID must be that of the path, ${JSON.stringify(id)}, not ${JSON.stringify(written)}`
+    const right = `it must be that of the path, ${JSON.stringify(id)}`
+    const text =
+      written === undefined
+        ? `Job.ID is missing: ${right}`
+        : `Job.ID is ${JSON.stringify(written)}: ${right}`
     throw new MusterError('invalid_argument', text)
   }
   const isEnforced = fields.boolean('EnforceIndex') ?? false

@@ -80,6 +80,15 @@ t.test('what a registration asks for in vain is refused', async (t) => {
   })
   t.match(await server.ask('PUT', '/v1/jobs/parse', ofPool('gpu')), NodePool)
   t.equal((await server.ask('PUT', '/v1/jobs/parse', ofPool('default'))).status, 200)
+  for (const [Job, text] of [
+    [{ TaskGroups: [] }, 'Job.ID is missing: it must be that of the path, "web"'],
+    [{ ID: 'other' }, 'Job.ID is "other": it must be that of the path, "web"'],
+  ] as const) {
+    t.match(await server.ask('PUT', '/v1/job/web', { Job }), { status: 400, body: text })
+    const planned = await server.ask('PUT', '/v1/job/web/plan', { Job })
+    t.equal(planned.status, 400)
+    t.notMatch(planned.body, 'undefined')
+  }
   const PreserveCounts = await server.ask('PUT', '/v1/jobs', {
     Job: jobWith(),
     PreserveCounts: true,
