@@ -57,6 +57,17 @@ export class Head {
     return this.#pairs().some((line, at) => at % 2 === 0 && line.toLowerCase() === name)
   }
 
+  /** Whether the answer is said to depend on what a request says under `name`, which is in lower case. */
+  variesBy(name: string): boolean {
+    const pairs = this.#pairs()
+    return pairs.some(
+      (line, at) =>
+        at % 2 === 0 &&
+        line.toLowerCase() === 'vary' &&
+        (pairs[at + 1] ?? '').split(',').some((item) => item.trim().toLowerCase() === name),
+    )
+  }
+
   writeTo(response: ServerResponse): void {
     if (!this.#isPlainFor(response)) {
       response.writeHead(this.status, this.#pairs())

@@ -161,6 +161,11 @@ function headOf(rules: ReplyRules, exchange: Exchange, reply: ApiReply, type: st
   return head
 }
 
+/** What is passed on may say so already. */
+function varyByEncoding(head: Head): void {
+  if (!head.variesBy('accept-encoding')) head.set('Vary', 'Accept-Encoding')
+}
+
 function sendBody(
   rules: ReplyRules,
   exchange: Exchange,
@@ -169,7 +174,7 @@ function sendBody(
   length = typeof body === 'string' ? Buffer.byteLength(body) : body.length,
 ): Promise<void> {
   if (length > rules.gzipBytesMin && !head.has('content-encoding')) {
-    head.set('Vary', 'Accept-Encoding')
+    varyByEncoding(head)
     if (acceptsGzip(exchange.request.headers['accept-encoding'])) {
       return sendGzipped(rules, exchange, head, body)
     }
@@ -222,7 +227,7 @@ async function sendShared(
   const head = headOf(rules, exchange, reply, reply.type ?? 'application/json')
   let sent = plain
   if (plain.bytes.length > rules.gzipBytesMin && !head.has('content-encoding')) {
-    head.set('Vary', 'Accept-Encoding')
+    varyByEncoding(head)
     if (acceptsGzip(request.headers['accept-encoding'])) {
       sent = await body.gzipped(plain)
       head.set('Content-Encoding', 'gzip')
@@ -261,7 +266,7 @@ async function sendRows(
     return
   }
   const gzipped = acceptsGzip(request.headers['accept-encoding'])
-  head.set('Vary', 'Accept-Encoding')
+  varyByEncoding(head)
   if (gzipped) head.set('Content-Encoding', 'gzip')
   head.prepare(response)
   if (request.method === 'HEAD') {

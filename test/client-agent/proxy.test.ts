@@ -39,6 +39,18 @@ t.test('a request keeps its dialect on its way to a server', async (t) => {
   }
 })
 
+t.test('an answer that is passed on names each thing once on which it depends', async (t) => {
+  const place = await serverStandIn(t, (request, response) => {
+    request.resume()
+    response.setHeader('Vary', request.url === '/v1/kv/two' ? 'Origin, accept-encoding' : 'Origin')
+    response.end('x'.repeat(5_000))
+  })
+  const { app } = proxyTo(t, place)
+  const varyOf = async (url: string) => String((await app.inject({ url })).headers['vary'])
+  t.equal(await varyOf('/v1/kv/two'), 'Origin, accept-encoding')
+  t.match(await varyOf('/v1/kv/one'), /^Origin, ?Accept-Encoding$/)
+})
+
 t.test('an agent passes on no request whose answer would have to be wrapped', async (t) => {
   const place = await serverStandIn(t, (request, response) => {
     request.resume()
