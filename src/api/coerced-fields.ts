@@ -76,7 +76,8 @@ export class CoercedFields {
     if (seconds !== undefined && seconds >= 0 && seconds <= secondsMax) return seconds * 1_000
     const ms =
       seconds === undefined && typeof value === 'string' ? parseDurationMs(value) : undefined
-    if (ms !== undefined && ms >= 0) return Math.floor(ms)
+    // What is above 0 stays so: 0 stands for no limit.
+    if (ms !== undefined && ms >= 0) return ms > 0 ? Math.max(1, Math.floor(ms)) : 0
     return this.#fail(name, 'a number of seconds or a duration such as 90s or 1h30m')
   }
 
