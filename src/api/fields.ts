@@ -73,12 +73,12 @@ export class Fields {
     throw this.#wrong(name, 'a whole number')
   }
 
-  /** A whole number of 64 bits. One that a double does not hold exactly is the last one that it does. */
+  /** A whole number of 64 bits. Beyond what a double holds exactly it is one near it. */
   wideInteger(name: string): number | undefined {
     const value = this.raw(name)
     if (value === undefined) return undefined
     if (typeof value === 'number' && Number.isInteger(value) && Math.abs(value) <= 2 ** 63) {
-      return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, value))
+      return value
     }
     throw this.#wrong(name, 'a whole number of 64 bits')
   }

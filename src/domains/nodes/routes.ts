@@ -147,7 +147,18 @@ function drainSpecOf(fields: Fields) {
       'DrainSpec.Deadline is missing: nanoseconds, 0 for none',
     )
   }
-  return { deadlineNs, ignoreSystemJobs: fields.boolean('IgnoreSystemJobs') ?? false }
+  if (deadlineNs > Number.MAX_SAFE_INTEGER) {
+    const most = `${Number.MAX_SAFE_INTEGER} nanoseconds, which is 104 days`
+    throw new MusterError(
+      'invalid_argument',
+      `DrainSpec.Deadline must be at most ${most}, or 0 for none`,
+    )
+  }
+  return {
+    // Below 0 they all mean the same.
+    deadlineNs: Math.max(Number.MIN_SAFE_INTEGER, deadlineNs),
+    ignoreSystemJobs: fields.boolean('IgnoreSystemJobs') ?? false,
+  }
 }
 
 function updated({ index, modifyIndex, evaluations }: NodeWritten): ApiReply {
