@@ -9,7 +9,7 @@ export const timerMsMax = 2 ** 31 - 1
 export type Clock = {
   /** Milliseconds that never go back, with fractions; only differences mean anything. */
   monotonicMs(): number
-  /** Milliseconds since the Unix epoch, may jump. */
+  /** Milliseconds since the Unix epoch, never negative, may jump: entries of the log take no time before it. */
   wallMs(): number
   /** Calls `run` once after `delayMs` (0 to `timerMsMax`). The owner cancels it when it stops. */
   setTimer(delayMs: number, run: () => void): Timer
@@ -17,7 +17,7 @@ export type Clock = {
 
 export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
-  wallMs: () => Date.now(),
+  wallMs: () => Math.max(0, Date.now()),
   setTimer(delayMs, run) {
     // Node.js drops a fraction: the timer would fire before its time, and be set again for the rest.
     const handle = setTimeout(run, Math.ceil(delayMs))
