@@ -80,7 +80,7 @@ export type Elsewhere = {
 }
 
 export class HttpServer {
-  /** For `inject` in tests, and for plugins that a later composition adds before `listen`. */
+  /** For `inject` in tests. */
   readonly app: FastifyInstance
   readonly #options: HttpServerOptions
   readonly #limits: HttpLimits

@@ -1,7 +1,7 @@
 /**
  * What a server tells of itself in numbers: families of gauges, counters and distributions, read when a scraper asks.
- * `metrics` may import `lib` and prom-client; only `server`, the composition root, imports `metrics`. Parts that are
- * measured declare what they tell as an interface of their own, or are asked through one that is declared here.
+ * `metrics` may import `lib` and prom-client. Parts that are measured declare what they tell as an interface of their own,
+ * or are asked through one that is declared here.
  *
  * The folder guards: measured code pays for a few additions and no more. Labels are bound to a series once;
  * names, labels and text come together only when a scraper asks.

@@ -1,6 +1,6 @@
 /**
  * One process of Muster: its configuration, its log lines, its life from start to stop.
- * `agent` may import `server`, `client`, `member` and `lib`; only `main` and `cli` import it.
+ * `process` may import `server`, `client-agent`, `runtime`, `gossip-pool`, `tls` and `lib`; only `main` imports it.
  *
  * This file reads the configuration, claims the data folder, starts a server or a client agent, and stops all of it in
  * reverse.

@@ -1,8 +1,8 @@
 /**
  * What a server can be asked, by whomever: a named method with typed, validated arguments. HTTP routes, other servers
- * and later client agents all come through `dispatch.ts` with a method and its arguments.
+ * and client agents all come through `dispatch.ts` with a method and its arguments.
  *
- * `rpc` may import `lib`, `fsm` (readers, watches) and gRPC; consensus and the authorizer come in as interfaces.
+ * `rpc` may import `lib`, `wire`, `fsm` (readers, watches) and gRPC; consensus and the authorizer come in as interfaces.
  */
 import type { Static, TSchema } from 'typebox'
 import type { Reader } from '../fsm/domain.ts'
@@ -378,7 +378,7 @@ export type LocalContext = QueryContext & {
 export type StreamContext = LocalContext & {
   /**
    * From then on `may` speaks of the caller's rights in the state as it was at this call, or later. Rejects when the caller
-   * may not have the stream any more; that is looked up once a second without it too.
+   * may not have the stream any more; that is looked up every half second without it too.
    */
   renewPermissions(): Promise<void>
   /** As above, in a state as new as the leader's when there is one. */

@@ -2,7 +2,7 @@
  * How servers become a cluster and stay one: the first start, joining, promotion, a new address; `departing.ts` has how
  * they go. What it knows of others comes from a `PeerSource`, and is acted on by the leader that the Raft log names.
  *
- * Invariants: a cluster is begun once (`founding.ts`); a server of another cluster or region is never taken in; what gossip
+ * Invariants: a cluster is begun once (`bootstrap.ts`); a server of another cluster or region is never taken in; what gossip
  * says neither adds, moves nor removes a member of the Raft configuration.
  */
 import type { Static, TSchema } from 'typebox'

@@ -3,7 +3,7 @@
  *
  * The ring holds the living, and the dead for as long as gossip goes to them; its size is the size of the pool in all
  * formulas. A member dead for longer is retired from the ring and stays known, so that an old claim cannot bring
- * it back to life (`claims.ts`).
+ * it back to life (`alive-suspect-dead.ts`).
  *
  * Invariants: the incarnation of a name never falls; `ring` holds exactly the members that are not retired.
  */
