@@ -1,6 +1,6 @@
 /**
- * The command line. `cli` may import `lib` and models, and talks to a cluster over HTTP only; the one verb that runs
- * a process is handed the way to do so. Only `main` imports it.
+ * The command line. It talks to a cluster over HTTP only; the one verb that runs a process is handed the way to do so. Only
+ * `main` imports it.
  *
  * This file finds the command that is meant, and holds what all of them share: help, exit codes, how a failure is told.
  */

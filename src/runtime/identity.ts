@@ -1,7 +1,6 @@
 /**
  * What every process of a cluster runs, server or client agent: its id, listeners, audit log, reload, what is shown of its
- * configuration. `runtime` may import `lib`, `gossip`, `metrics`, what of `api` listens and what `domains` show; `server`,
- * `client-agent` and `process` import it.
+ * configuration.
  *
  * This file: the id. It is made once and lives in the data folder, because a server that lost its disk must not come back
  * under the old id: it might vote twice in one term. A client agent's node is known by it.

@@ -2,9 +2,8 @@
  * The scheduler: which node runs what. Everything here is pure: it takes values and returns values, with the time, the seed and
  * the new ids handed in, so the same input gives the same plan.
  *
- * `scheduler` may import `lib` and the models of the domains `nodes`, `jobs`, `evaluations` and `allocations`. The domain
- * `scheduling` reads the state, calls `schedule`, and proposes the plan. A plan is optimistic: applying it checks it against the
- * newest state, so a stale input costs an attempt and never breaks a limit.
+ * Of domains `scheduler` knows models alone. The domain `scheduling` reads the state, calls `schedule`, and proposes the plan. A
+ * plan is optimistic: applying it checks it against the newest state, so a stale input costs an attempt and never breaks a limit.
  *
  * This file is a node as placement sees it, derived once from its row.
  */

@@ -1,8 +1,6 @@
 /**
  * Allocations: a task group of one version of a job, given to a node. What is wanted of it (`desired`) is the scheduler's word, what
  * became of it (`client`) that of the node's agent alone.
- *
- * `allocations` may import `namespaces`, `evaluations`, `nodes`, `jobs`, `rpc`, `fsm`, `api` and `lib`.
  */
 import { Type, type Static } from 'typebox'
 import { Count, indexes, record } from '../../fsm/row-schema.ts'

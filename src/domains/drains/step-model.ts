@@ -2,8 +2,7 @@
  * Drains: the leader moves work away from nodes that an operator wants empty, no faster than the groups of jobs allow, and ends a drain
  * once nothing is left that it has to stop. This file is what one look at the state leads to.
  *
- * `drains` may import `allocations`, `jobs`, `nodes`, `rpc`, `fsm`, `api` and `lib`. A drain is a part of its node's record: a new
- * leader carries on.
+ * A drain is a part of its node's record: a new leader carries on.
  */
 import { isTerminal, type AllocationRow } from '../allocations/model.ts'
 import type { DrainStrategy, NodeRow } from '../nodes/model.ts'

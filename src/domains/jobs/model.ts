@@ -2,8 +2,7 @@
  * The specification of a job, as the API writes it: groups of tasks that run together, and the rules by which they are
  * placed, updated and restarted. `defaults-model.ts` completes one, `validate-model.ts` says what is wrong with it.
  *
- * `jobs` may import `namespaces`, `catalog`, `evaluations`, `rpc`, `fsm`, `api` and `lib`. Everything in its models is pure.
- * That a job is not scaled while it is deployed is the one thing it asks `deployments`.
+ * Everything in the models of `jobs` is pure. That a job is not scaled while it is deployed is the one thing it asks `deployments`.
  */
 import { Type, type Static } from 'typebox'
 import { Network, Service } from './network-model.ts'

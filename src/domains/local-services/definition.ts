@@ -1,6 +1,6 @@
 /**
  * The part of the catalog that one agent keeps: services and checks registered with it, run by it, and kept in its data
- * folder. Imported by this domain's methods and routes.
+ * folder.
  *
  * This file: what a check is and what it may ask for. Times in milliseconds.
  */

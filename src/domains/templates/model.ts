@@ -1,8 +1,6 @@
 /**
  * What a node's agent and its server say to each other about the data of templates, over the uplink (`templates.data`): what the
  * tasks of the node are made of, and what that is now. Both sides check what the other one sends.
- *
- * `templates` may import `variables`, `kv`, `catalog`, `jobs`, `allocations`, `rpc`, `fsm` and `lib`.
  */
 import { Type, type Static } from 'typebox'
 import { Count } from '../../fsm/row-schema.ts'

@@ -1,6 +1,5 @@
 /**
- * The Raft log on disk. This folder holds the log's contract, its byte format, its files and their recovery;
- * `raft/node.ts` and its neighbours may import it, the core may not.
+ * The Raft log on disk. This folder holds the log's contract, its byte format, its files and their recovery; the core knows none of it.
  *
  * The log is a row of segments. One `write` is one frame, one call to the disk, one sync, whichever callers' entries it
  * holds. Nothing that was synced is ever written over: a truncation is a record like any other.

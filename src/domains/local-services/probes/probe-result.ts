@@ -1,6 +1,6 @@
 /**
  * How a check is carried out once: by HTTP, TCP, gRPC or a script. Each probe owns its sockets and processes and has
- * ended them when it resolves. Imported by `local-services` alone.
+ * ended them when it resolves.
  *
  * This file: what a probe gives.
  */
