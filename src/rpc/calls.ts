@@ -61,11 +61,17 @@ export class Calls {
     audit({ method, requestId, remote, outcome, ...kind, durationMs })
   }
 
-  async run<T>(method: string, caller: Caller, kind: CallKind, run: () => Promise<T>): Promise<T> {
+  /** `run` gets when the call began, monotonic ms. */
+  async run<T>(
+    method: string,
+    caller: Caller,
+    kind: CallKind,
+    run: (startMs: number) => Promise<T>,
+  ): Promise<T> {
     const startMs = this.begin()
     let failure: unknown = null
     try {
-      return await run()
+      return await run(startMs)
     } catch (error) {
       failure = error ?? new Error('a method failed with nothing')
       throw error

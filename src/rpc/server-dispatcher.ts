@@ -226,10 +226,8 @@ export class ServerDispatcher implements Dispatcher {
         `${method.name} is a ${method.kind} and is not forwarded as a call`,
       )
     }
-    const startMs = this.#calls.begin()
-    let failure: unknown = null
-    try {
-      if (method.kind === 'local') return await this.#runner.run(method, args, caller, signal)
+    return this.#calls.run(method.name, caller, fromServer, async (startMs) => {
+      if (method.kind === 'local') return this.#runner.run(method, args, caller, signal)
       const timeoutMs = Math.min(Math.max(0, request.timeoutMs), this.#limits.forwardedMsMax)
       const deadlineMs = startMs + timeoutMs
       if (method.kind === 'leader' || method.at === 'leader') {
@@ -240,16 +238,11 @@ export class ServerDispatcher implements Dispatcher {
         }
       }
       if (method.kind === 'peer') {
-        return await this.#runner.forPeer(method, args, caller, signal, deadlineMs)
+        return this.#runner.forPeer(method, args, caller, signal, deadlineMs)
       }
       const write = { ...request.write, deadlineMs }
-      return await this.#runner.run(method, args, caller, signal, write)
-    } catch (error) {
-      failure = error ?? new Error('a method failed with nothing')
-      throw error
-    } finally {
-      this.#calls.end(method.name, caller, fromServer, startMs, failure)
-    }
+      return this.#runner.run(method, args, caller, signal, write)
+    })
   }
 
   /** The receiving side of an uplink: what an agent asks runs here. */
