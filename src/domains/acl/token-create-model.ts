@@ -169,8 +169,7 @@ function policiesOfWish(
     const most = policies.filter((policy) => policy !== defaultPolicyName)
     const bad = refusedPolicy(role, most)
     if (bad !== null) throw refused(`the role does not give the policy ${JSON.stringify(bad)}`)
-    const refusesDefault =
-      role.disallowedPolicies.includes(defaultPolicyName) || refusedByGlob(role, defaultPolicyName)
+    const refusesDefault = isDisallowed(role, defaultPolicyName)
     const given = isOpen ? policies : asked
     if (given.includes(defaultPolicyName) && refusesDefault) {
       throw refused('the role does not give the policy "default"')
@@ -195,13 +194,9 @@ function inheritedPolicies(own: readonly string[]): readonly string[] {
   )
 }
 
-function refusedByGlob(role: TokenRoleRow, policy: string): boolean {
-  const { disallowedPolicyGlobs } = role
-  return (
-    refusedPolicy({ ...role, allowedPolicies: [], allowedPolicyGlobs: [], disallowedPolicyGlobs }, [
-      policy,
-    ]) !== null
-  )
+/** By its name or a glob, whatever the role allows. */
+function isDisallowed(role: TokenRoleRow, policy: string): boolean {
+  return refusedPolicy({ ...role, allowedPolicies: [], allowedPolicyGlobs: [] }, [policy]) !== null
 }
 
 /** A role's period goes before the one that is asked for; of two maxima the smaller one counts. */
