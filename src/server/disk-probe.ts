@@ -3,18 +3,16 @@
  * that is full, and an idle server writes nothing at all: so this makes a small file beside it once a second, syncs
  * it, and removes it, as a new segment would need.
  */
-import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock, Timer } from '../lib/clock.ts'
 import { textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
+import { writeBlock } from '../lib/write-block.ts'
 
 /** From the end of one probe to the next: with a failing disk's answer well within two seconds. */
 export const probeEveryMs = 1_000
 /** A disk that takes longer for one block holds up every write: no server to send requests to. */
 export const probeStallMs = 3_000
-/** One block. */
-const probeBytes = 4_096
 
 const probeName = 'health-probe'
 
@@ -80,20 +78,5 @@ export class DiskProbe {
     this.#healthy = healthy
     if (healthy) logger.info('the disk takes writes again', { folder })
     else logger.error('the disk takes no writes', { folder, reason })
-  }
-}
-
-async function writeBlock(path: string): Promise<void> {
-  try {
-    const file = await open(path, 'w', 0o600)
-    try {
-      // A disk gives a block at the sync at the latest.
-      await file.write(Buffer.alloc(probeBytes, 1))
-      await file.datasync()
-    } finally {
-      await file.close()
-    }
-  } finally {
-    await rm(path, { force: true })
   }
 }
