@@ -1,6 +1,6 @@
 /**
- * Replies as clients of the secrets service read them: one envelope around data, a login's token or warnings; errors have
- * their own shape (`errors.ts`). And the schemas of the same for the descriptions of routes.
+ * Replies as clients of Vault read them: one envelope around data, a login's token or warnings; errors have their own
+ * shape (`errors.ts`). And the schemas of the same for the descriptions of routes.
  */
 import { Type, type TSchema } from 'typebox'
 import { MusterError } from '../lib/errors.ts'

@@ -18,7 +18,7 @@ export function decodePath(text: string): string {
   }
 }
 
-/** For clients of the secrets service a slash at the end changes nothing. `tail` of a route with `*` has it still. */
+/** For clients of Vault a slash at the end changes nothing. `tail` of a route with `*` has it still. */
 export function withoutTrailingSlash(url: string): string {
   const path = pathOf(url)
   if (!path.endsWith('/')) return url

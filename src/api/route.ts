@@ -58,7 +58,7 @@ export type Route = Partial<RouteDescription> & {
   /** Longest time a blocking query may wait, jitter apart. Default 5 minutes. */
   readonly waitMsMax?: number
   /**
-   * presence: `?stale=false` switches on as well, and PUT and POST are two, as clients of the session service expect.
+   * presence: `?stale=false` switches on as well, and PUT and POST are two, as clients of Consul expect.
    * Default: boolean words.
    */
   readonly switches?: 'boolean' | 'presence'

@@ -47,7 +47,7 @@ function notServed({ reason, isVault }: OutOfScope): ApiReply {
   return { status: 501, type, text: body }
 }
 
-/** Clients of the secrets service know an empty list of errors. */
+/** Clients of Vault know an empty list of errors. */
 function notFound(path: string): ApiReply {
   const { type, body } = errorBody(path, hasJsonErrors(path) ? '' : unknownPath)
   return { status: 404, type, text: body }

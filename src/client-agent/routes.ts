@@ -19,7 +19,7 @@ export type ClientFront = {
 
 export const clientFront = serviceKey<ClientFront>('client.front')
 
-/** Of the scheduler's users: servers join and give up members. The session service's own paths are for every agent. */
+/** Of Nomad's users: servers join and give up members. Consul's own paths are for every agent. */
 const ofServers: readonly string[] = ['/v1/agent/join', '/v1/agent/force-leave']
 
 /** Beside those of the domains. */

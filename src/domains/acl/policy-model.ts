@@ -157,7 +157,7 @@ export function isWithoutEffect(kind: string): boolean {
 }
 
 /**
- * As the secrets service writes rules: `path "auth/ldap/*" { capabilities = ["read"] }`. A path that nothing here asks a right for
+ * As Vault writes rules: `path "auth/ldap/*" { capabilities = ["read"] }`. A path that nothing here asks a right for
  * has none: its rule would give nothing and deny nothing, and policies of Vault are full of them (`warningsOfPolicy`).
  */
 function pathRules({ labels, body, where }: SourceBlock): readonly Rule[] {

@@ -1,4 +1,4 @@
-/** `/v1/sys/policies/acl` and `/v1/sys/policy`: policies under the names that clients of the secrets service know. */
+/** `/v1/sys/policies/acl` and `/v1/sys/policy`: policies under the names that clients of Vault know. */
 import { Type } from 'typebox'
 import { CoercedFields } from '../../api/coerced-fields.ts'
 import {

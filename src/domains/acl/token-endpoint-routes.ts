@@ -1,4 +1,4 @@
-/** `/v1/auth/token/…`: the life of a token, as clients of the secrets service ask for it. */
+/** `/v1/auth/token/…`: the life of a token, as clients of Vault ask for it. */
 import { CoercedFields } from '../../api/coerced-fields.ts'
 import {
   authReply,

@@ -1,4 +1,4 @@
-/** `/v1/identity/entity`: who logged in, as clients of the secrets service ask for it. */
+/** `/v1/identity/entity`: who logged in, as clients of Vault ask for it. */
 import { Type } from 'typebox'
 import {
   dataReply,

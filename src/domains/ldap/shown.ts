@@ -1,4 +1,4 @@
-/** A configuration as clients of the secrets service read it. */
+/** A configuration as clients of Vault read it. */
 import type { DirectoryConfig } from './model.ts'
 
 export function shownConfig(config: DirectoryConfig) {

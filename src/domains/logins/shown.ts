@@ -1,4 +1,4 @@
-/** Mounts as clients of the secrets service read them. */
+/** Mounts as clients of Vault read them. */
 import { shownMountType, type MountRow } from './model.ts'
 
 export type ShownMount = {

@@ -1,4 +1,4 @@
-/** What clients of the secrets service ask about themselves: which mounts they see. */
+/** What clients of Vault ask about themselves: which mounts they see. */
 import { Type } from 'typebox'
 import { defineQuery, type Requirement } from '../../rpc/method.ts'
 import { capabilitiesAt } from '../acl/vault-paths.ts'

@@ -1,8 +1,8 @@
 /**
  * `/v1/agent/members`, `join`, `force-leave`, and the gossip keyring, under Consul's path and our own.
  *
- * The scheduler's shapes are the law. The session service has the same paths with others: they are served to its tools
- * where a request shows that it is theirs, by a parameter or a path that the scheduler's do not have.
+ * Nomad's shapes are the law. Consul has the same paths with others: they are served to its tools where a request
+ * shows that it is theirs, by a parameter or a path that Nomad's do not have.
  */
 import { Type } from 'typebox'
 import {

@@ -1,4 +1,4 @@
-/** What clients of the secrets service ask of a server before anything else: whether it is there, unsealed, and who leads. */
+/** What clients of Vault ask of a server before anything else: whether it is there, unsealed, and who leads. */
 import { Type } from 'typebox'
 import type { ApiRequest, DescribedRoute } from '../../api/route.ts'
 import { count, flag, jsonType, ok, text } from '../../api/shape.ts'
@@ -52,7 +52,7 @@ export const sysRoutes: readonly DescribedRoute[] = [
   {
     method: 'GET',
     path: '/v1/sys/health',
-    summary: 'Health, as clients of the secrets service ask for it',
+    summary: 'Health, as clients of Vault ask for it',
     permission: 'none',
     public: true,
     reply: { 200: { [jsonType]: Health }, 503: { [jsonType]: Health } },
@@ -112,7 +112,7 @@ export const sysRoutes: readonly DescribedRoute[] = [
   {
     method: 'GET',
     path: '/v1/sys/leader',
-    summary: 'The leader, as clients of the secrets service ask for it',
+    summary: 'The leader, as clients of Vault ask for it',
     permission: 'none',
     reply: ok(Leader),
     example: {},

@@ -1,4 +1,4 @@
-/** Configuration and roles as clients of the secrets service read them. */
+/** Configuration and roles as clients of Vault read them. */
 import type { ConfigRow, Role } from './model.ts'
 
 export function shownConfig({ config, hasReviewer }: ConfigRow) {

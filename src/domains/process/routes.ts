@@ -135,7 +135,7 @@ export const processRoutes: readonly DescribedRoute[] = [
     websocket: true,
     handle: async (request) => {
       const { search } = request
-      // Tools of the session service say it in one word, and read lines.
+      // Tools of Consul say it in one word, and read lines.
       const level = levelOf(search.text('log_level') || search.text('loglevel') || 'info')
       const json = search.boolean('log_json') || search.flag('logjson')
       const plain = search.boolean('plain') || search.has('loglevel')
