@@ -62,11 +62,6 @@ export class Tables {
     const end = key.indexOf('\x00\x01')
     return end < 0 ? undefined : this.#byRowPrefix.get(key.slice(0, end + 2))
   }
-
-  /** The name in a `tableIndex` key (without generation). */
-  ofTableIndexKey(key: string): string {
-    return key.slice(1, -2)
-  }
 }
 
 function bind(table: Table<never>): BoundTable {

@@ -34,9 +34,6 @@ export interface LogTap {
   follow(level: LogLevel, take: (line: LogLine) => void): () => void
 }
 
-/** For processes without a log. */
-export const silentTap: LogTap = { follow: () => () => {} }
-
 export const silentLogger: Logger = {
   trace() {},
   debug() {},

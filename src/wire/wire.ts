@@ -51,13 +51,6 @@ export class Wire {
     return this.#peerVersions.get(id) ?? null
   }
 
-  /** What all of these servers can speak as far as known: a cluster of mixed versions runs at the lowest. */
-  lowestVersion(ids: Iterable<string>): number {
-    let lowest = this.versions.max
-    for (const id of ids) lowest = Math.min(lowest, this.peerVersion(id) ?? lowest)
-    return lowest
-  }
-
   rememberVersion(id: string, version: number): void {
     rememberBounded(this.#peerVersions, id, version)
   }

@@ -34,7 +34,7 @@ import { tablesOf } from '../../src/fsm/reactions.ts'
 import { Tables } from '../../src/fsm/table.ts'
 import { openMachine, type Machine } from '../../src/fsm/machine.ts'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
-import { silentLogger, silentTap, type Logger } from '../../src/lib/log.ts'
+import { silentLogger, type Logger } from '../../src/lib/log.ts'
 import { seededRandom } from '../../src/lib/random.ts'
 import { decodeConfiguration } from '../../src/raft/core/membership.ts'
 import type { Authorizer } from '../../src/rpc/authorizer.ts'
@@ -166,7 +166,7 @@ function fakeAgent(knowsLeader: () => boolean): ProcessInfo {
     servers: null,
     leads: () => true,
     regions: () => ['global'],
-    log: silentTap,
+    log: { follow: () => () => {} },
     reload: async () => null,
     enableDebug: null,
     accessControl: false,

@@ -11,7 +11,6 @@ import { denied, unknownToken } from '../../rpc/refusal.ts'
 import { hashOf } from './authorizer.ts'
 import {
   bootstrapAcl,
-  createChildToken,
   createToken,
   type CreateChildTokenOutcome,
   type UnknownName,
@@ -57,20 +56,6 @@ export async function issueToken(
 ): Promise<CreatedToken> {
   const { token, secret } = drawToken(spec, null)
   const { outcome } = await context.propose(createToken, token)
-  return { row: writtenToken(outcome), secret }
-}
-
-/**
- * `parent`: accessor of the token that the new one ends with, whose rights the caller has compared. Throws `not_implemented` while
- * a server runs a program that does not know of parents.
- */
-export async function issueChildToken(
-  context: Pick<LeaderContext, 'propose'>,
-  spec: OperatorTokenSpec,
-  parent: string,
-): Promise<CreatedToken> {
-  const { token, secret } = drawToken(spec, null)
-  const { outcome } = await context.propose(createChildToken, { token, parent })
   return { row: writtenToken(outcome), secret }
 }
 

@@ -60,10 +60,6 @@ export class EvaluationQueue {
     return this.#entries.size
   }
 
-  get takenCount(): number {
-    return this.#working.size
-  }
-
   /** Whether there may be one to take. */
   get hasReady(): boolean {
     return this.#ready.size > 0

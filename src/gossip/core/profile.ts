@@ -45,18 +45,6 @@ export const lanProfile: Profile = {
   deadReclaimMs: 30_000,
 }
 
-export const wanProfile: Profile = {
-  ...lanProfile,
-  probeIntervalMs: 5_000,
-  probeTimeoutMs: 3_000,
-  suspicionMultiplier: 6,
-  gossipIntervalMs: 500,
-  gossipFanout: 4,
-  gossipToDeadMs: 60_000,
-  pushPullIntervalMs: 60_000,
-  streamTimeoutMs: 30_000,
-}
-
 export const localProfile: Profile = {
   ...lanProfile,
   probeTimeoutMs: 200,

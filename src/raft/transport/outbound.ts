@@ -86,10 +86,6 @@ export class Outbound {
     return this.#stream !== null
   }
 
-  get queuedBytes(): number {
-    return this.#queuedBytes
-  }
-
   send(message: Message): void {
     if (this.#ended.signal.aborted) return
     const bytes = messageBytes(message)
