@@ -158,10 +158,6 @@ export class SocketTransport implements GossipTransport {
     return ackFrom(await this.#streams.ask(to, request, timeoutMs), request.sequence)
   }
 
-  sendUser(to: Endpoint, bytes: Uint8Array): Promise<void> {
-    return this.#streams.tell(to, bytes)
-  }
-
   close(): Promise<void> {
     this.#handlers = null
     this.#closing ??= this.#close()

@@ -33,12 +33,6 @@ export type StreamStats = {
   timedOut: number
 }
 
-type Call = {
-  readonly to: Endpoint
-  readonly request: StreamRequest
-  readonly timeoutMs: number
-}
-
 type Stream = {
   readonly socket: Socket
   /** Of the other side, without its port. */
@@ -112,51 +106,6 @@ export class StreamSockets {
 
   /** Sends a request and resolves with what came back. */
   ask(to: Endpoint, request: StreamRequest, timeoutMs = streamTimeoutMs): Promise<StreamMessage> {
-    return this.#open({ to, request, timeoutMs }, (stream, resolve, reject) => {
-      const where = formatEndpoint(to)
-      const take = (read: StreamRead): void => {
-        if (read.type === 'message') resolve(read.message)
-        else if (read.type === 'refused') {
-          reject(new MusterError('incompatible', `the answer of ${where} is ${read.reason}`))
-        }
-      }
-      stream.socket.on('data', (chunk) => {
-        take(this.#feed(stream, chunk))
-      })
-      stream.socket.on('end', () => {
-        take(stream.decoder.end())
-        // Without effect after an answer.
-        reject(new MusterError('unavailable', `${where} ended the gossip stream unanswered`))
-      })
-      return (bytes) => stream.socket.write(bytes)
-    })
-  }
-
-  /** Sends a user message, which has no answer; resolves once the system has taken it. */
-  async tell(to: Endpoint, bytes: Uint8Array): Promise<void> {
-    const request: StreamRequest = { type: 'user', bytes }
-    await this.#open({ to, request, timeoutMs: streamTimeoutMs }, (stream, resolve) => {
-      stream.socket.resume()
-      return (encoded) => stream.socket.end(encoded, () => resolve(request))
-    })
-  }
-
-  close(): void {
-    this.#closed = true
-    for (const stream of [...this.#inbound, ...this.#outbound]) {
-      stream.fail(new MusterError('cancelled', 'the gossip transport is closed'))
-    }
-  }
-
-  /** `begin` attaches itself to the stream and returns what writes the request once the stream is connected. */
-  #open(
-    { to, request, timeoutMs }: Call,
-    begin: (
-      stream: Stream,
-      resolve: (message: StreamMessage) => void,
-      reject: (error: MusterError) => void,
-    ) => (bytes: Uint8Array) => void,
-  ): Promise<StreamMessage> {
     return new Promise((resolve, reject) => {
       const where = formatEndpoint(to)
       if (this.#closed) throw new MusterError('cancelled', 'the gossip transport is closed')
@@ -185,13 +134,24 @@ export class StreamSockets {
         fail,
       }
       this.#watch(stream, this.#outbound, to, timeoutMs)
-      const done = (message: StreamMessage): void => {
-        resolve(message)
-        socket.destroy()
+      const take = (read: StreamRead): void => {
+        if (read.type === 'message') {
+          resolve(read.message)
+          socket.destroy()
+        } else if (read.type === 'refused') {
+          fail(new MusterError('incompatible', `the answer of ${where} is ${read.reason}`))
+        }
       }
-      const write = begin(stream, done, fail)
+      socket.on('data', (chunk) => {
+        take(this.#feed(stream, chunk))
+      })
+      socket.on('end', () => {
+        take(stream.decoder.end())
+        // Without effect after an answer.
+        fail(new MusterError('unavailable', `${where} ended the gossip stream unanswered`))
+      })
       socket.on('connect', () => {
-        write(bytes)
+        socket.write(bytes)
       })
       socket.on('error', (error) => {
         fail(
@@ -205,6 +165,13 @@ export class StreamSockets {
         reject(new MusterError('unavailable', `the gossip stream to ${where} was cut off`))
       })
     })
+  }
+
+  close(): void {
+    this.#closed = true
+    for (const stream of [...this.#inbound, ...this.#outbound]) {
+      stream.fail(new MusterError('cancelled', 'the gossip transport is closed'))
+    }
   }
 
   /**

@@ -41,8 +41,6 @@ export interface GossipTransport {
   pushPull(to: Endpoint, request: PushPull, timeoutMs?: number): Promise<PushPull>
   /** Resolves with the ack of the same sequence number. */
   ping(to: Endpoint, request: Ping, timeoutMs?: number): Promise<Ack>
-  /** Resolves once the message is handed over; it has no answer. */
-  sendUser(to: Endpoint, bytes: Uint8Array): Promise<void>
   /** Ends every stream; idempotent. */
   close(): Promise<void>
 }

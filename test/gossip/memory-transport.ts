@@ -96,10 +96,6 @@ class MemoryTransport implements GossipTransport {
     return ackFrom(await this.#exchange(to, request, timeoutMs), request.sequence)
   }
 
-  async sendUser(to: Endpoint, bytes: Uint8Array): Promise<void> {
-    await this.#exchange(to, { type: 'user', bytes })
-  }
-
   close(): Promise<void> {
     this.#handlers = null
     this.#onClose()
@@ -123,7 +119,6 @@ class MemoryTransport implements GossipTransport {
     return answer === null ? new Uint8Array() : this.wire.encode(answer, 'answer')
   }
 
-  /** A user message resolves with itself. */
   #exchange(
     to: Endpoint,
     request: StreamRequest,
@@ -151,10 +146,7 @@ class MemoryTransport implements GossipTransport {
         const answer = peer.answer(bytes, this.endpoint)
         if (this.#network.lost(to, this.endpoint, 'stream')) return
         this.#network.carry(() => {
-          const read: StreamRead =
-            request.type === 'user'
-              ? { type: 'message', message: request }
-              : feedInChunks(this.wire.decoder('answer'), answer)
+          const read = feedInChunks(this.wire.decoder('answer'), answer)
           if (read.type === 'message') {
             deadline.cancel()
             this.#waiting.delete(fail)

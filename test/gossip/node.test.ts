@@ -334,7 +334,6 @@ async function filtered(wire: StreamWire, blocked: () => boolean): Promise<Gossi
     },
     pushPull: (to, request, timeoutMs) => sockets.pushPull(to, request, timeoutMs),
     ping: (to, request, timeoutMs) => sockets.ping(to, request, timeoutMs),
-    sendUser: (to, bytes) => sockets.sendUser(to, bytes),
     close: () => sockets.close(),
   }
 }

@@ -185,14 +185,6 @@ for (const [carrier, pairOf] of carriers) {
     t.equal(await rejection(a.ping(b.endpoint, ping)), 'conflict')
   })
 
-  await t.test(`${carrier}: a user message arrives unanswered`, async (t) => {
-    const { a, b, heardB } = await pairOf(t, [wires(), wires()])
-    const bytes = new Uint8Array(300_000).fill(7)
-    await a.sendUser(b.endpoint, bytes)
-    const request = await eventually('the message', () => heardB.requests[0])
-    t.same(request, { type: 'user', bytes })
-  })
-
   await t.test(`${carrier}: another key or label is refused and counted`, async (t) => {
     const rows = [
       [{ keyring: keyring(1) }, { keyring: keyring(2) }, 'incompatible', 'wrong-key'],
@@ -264,6 +256,17 @@ async function opened(to: Endpoint, localAddress = host): Promise<Socket> {
   await once(socket, 'connect')
   return socket
 }
+
+await t.test('sockets: a user message of another program arrives unanswered', async (t) => {
+  const { b, heardB } = await socketPair(t, [wires(), wires()])
+  const message = { type: 'user', bytes: new Uint8Array(300_000).fill(7) } as const
+  const socket = await opened(b.endpoint)
+  socket.end(wires().streams.encode(message, 'request'))
+  const request = await eventually('the message', () => heardB.requests[0])
+  t.same(request, message)
+  const answer: unknown[] = await socket.toArray()
+  t.same(answer, [])
+})
 
 await t.test('sockets: a port in use by either protocol is refused with its number', async (t) => {
   const wire = wires()
