@@ -1,7 +1,8 @@
 /** `/v1/allocations`, `/v1/allocation/:id`, and allocations of a node, a job or an evaluation. */
 import { Type } from 'typebox'
+import { oneNamespace } from '../../api/one-namespace.ts'
 import { listReply, pageOf } from '../../api/pages.ts'
-import { smallBodyBytesMax, type ApiRequest, type DescribedRoute } from '../../api/route.ts'
+import { smallBodyBytesMax, type DescribedRoute } from '../../api/route.ts'
 import {
   blocking,
   done,
@@ -19,7 +20,7 @@ import { DeploymentChange } from '../deployments/shapes.ts'
 import { shownChange } from '../deployments/shown.ts'
 import { judgedMax } from './health-commands.ts'
 import { allocationMethods, type WholeAllocation } from './methods.ts'
-import { allNamespaces, defaultNamespace } from './model.ts'
+import { defaultNamespace } from './model.ts'
 import { Allocation, AllocationStopped, AllocationStub } from './shapes.ts'
 import { shownAllocation, shownJob, shownStub } from './shown.ts'
 
@@ -125,7 +126,7 @@ export const allocationRoutes: readonly DescribedRoute[] = [
     example: { url: '/v1/job/web/allocations' },
     handle: async (request) => {
       const args = {
-        namespace: oneNamespace(request),
+        namespace: oneNamespace(request.namespace),
         jobId: request.parameter('job_id'),
         all: request.search.boolean('all'),
       }
@@ -203,11 +204,4 @@ function shownWhole({ row, version, job, isCanary }: WholeAllocation) {
     ...shownAllocation(row, isCanary),
     Job: version === null ? null : shownJob(version, job),
   }
-}
-
-function oneNamespace({ namespace }: ApiRequest): string {
-  if (namespace === allNamespaces) {
-    throw new MusterError('invalid_argument', 'namespace * is for lists: name one namespace')
-  }
-  return namespace ?? defaultNamespace
 }

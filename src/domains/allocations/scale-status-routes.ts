@@ -1,5 +1,6 @@
 /** `GET /v1/job/:id/scale`. */
 import { Type } from 'typebox'
+import { oneNamespace } from '../../api/one-namespace.ts'
 import type { DescribedRoute } from '../../api/route.ts'
 import {
   blocking,
@@ -14,7 +15,6 @@ import {
 } from '../../api/shape.ts'
 import { nanoseconds } from '../../lib/date-text.ts'
 import { jsonObjectOf } from '../../lib/json-object.ts'
-import { defaultNamespace } from './model.ts'
 import { scaleStatus, type JobScale, type ScaleEvent } from './scale-status-methods.ts'
 
 const Event = Type.Object(
@@ -67,7 +67,7 @@ export const scaleStatusRoute: DescribedRoute = {
   example: { url: '/v1/job/cache/scale' },
   handle: async (request) => {
     const { value } = await request.query(scaleStatus, {
-      namespace: request.namespace ?? defaultNamespace,
+      namespace: oneNamespace(request.namespace),
       id: request.parameter('job_id'),
     })
     if (value === null) return { status: 404, text: 'job not found' }

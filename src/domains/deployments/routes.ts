@@ -1,5 +1,6 @@
 /** `/v1/deployments`, `/v1/deployment/:id`, and the deployments of a job. */
 import { Type } from 'typebox'
+import { oneNamespace } from '../../api/one-namespace.ts'
 import { listReply, pageOf } from '../../api/pages.ts'
 import {
   smallBodyBytesMax,
@@ -177,7 +178,7 @@ function idOf(request: ApiRequest): string {
 
 function jobOf(request: ApiRequest) {
   return {
-    namespace: request.namespace ?? defaultNamespace,
+    namespace: oneNamespace(request.namespace),
     jobId: request.parameter('job_id'),
   }
 }

@@ -1,5 +1,6 @@
 /** `/v1/evaluations`, `/v1/evaluation/:id`, and the evaluations of a job. */
 import { Type } from 'typebox'
+import { oneNamespace } from '../../api/one-namespace.ts'
 import { listReply, pageOf } from '../../api/pages.ts'
 import type { DescribedRoute } from '../../api/route.ts'
 import { blocking, exampleId, inNamespace, listing, ok, optionally, text } from '../../api/shape.ts'
@@ -61,7 +62,7 @@ export const evaluationRoutes: readonly DescribedRoute[] = [
     example: { url: '/v1/job/web/evaluations' },
     handle: async (request) => {
       const { value } = await request.query(evaluationMethods.ofJob, {
-        namespace: request.namespace ?? defaultNamespace,
+        namespace: oneNamespace(request.namespace),
         jobId: request.parameter('job_id'),
       })
       return listReply(value, shownEvaluation)

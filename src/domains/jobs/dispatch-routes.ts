@@ -1,5 +1,6 @@
 /** `/v1/job/:id/dispatch` and `/v1/job/:id/periodic/force`. */
 import { Type } from 'typebox'
+import { oneNamespace } from '../../api/one-namespace.ts'
 import { smallBodyBytesMax, type DescribedRoute } from '../../api/route.ts'
 import { count, inNamespace, mapOf, nullable, ok, optionally, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
@@ -10,7 +11,6 @@ import {
   prefixLengthMax,
   tokenLengthMax,
 } from './dispatch-model.ts'
-import { defaultNamespace } from './model.ts'
 import { evaluationShown } from './registered-routes.ts'
 import { WrittenJob } from './shapes.ts'
 
@@ -56,7 +56,7 @@ export const dispatchRoutes: readonly DescribedRoute[] = [
     handle: async (request) => {
       const fields = request.fields()
       const { index, id, createIndex, evaluation } = await request.call(dispatchMethods.dispatch, {
-        namespace: request.namespace ?? defaultNamespace,
+        namespace: oneNamespace(request.namespace),
         id: request.parameter('job_id'),
         payload: atMost(fields.text('Payload') ?? '', payloadLengthMax, 'Payload'),
         meta: fields.textPairs('Meta') ?? [],
@@ -84,7 +84,7 @@ export const dispatchRoutes: readonly DescribedRoute[] = [
     body: 'none',
     handle: async (request) => {
       const { index, evaluation } = await request.call(dispatchMethods.force, {
-        namespace: request.namespace ?? defaultNamespace,
+        namespace: oneNamespace(request.namespace),
         id: request.parameter('job_id'),
       })
       return { index, json: evaluationShown(index, evaluation) }

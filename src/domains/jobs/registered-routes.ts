@@ -1,6 +1,7 @@
 /** `/v1/jobs` and `/v1/job/:id`: registered jobs. */
 import { Type } from 'typebox'
 import type { Fields } from '../../api/fields.ts'
+import { oneNamespace } from '../../api/one-namespace.ts'
 import { listReply, pageOf } from '../../api/pages.ts'
 import {
   smallBodyBytesMax,
@@ -265,5 +266,5 @@ function idOf(request: ApiRequest): string {
 }
 
 function placeOf(request: ApiRequest) {
-  return { namespace: request.namespace ?? defaultNamespace, id: idOf(request) }
+  return { namespace: oneNamespace(request.namespace), id: idOf(request) }
 }

@@ -1,10 +1,10 @@
 /** `PUT /v1/job/:id/scale`; how it was scaled is read in `allocations`, which knows what runs. */
 import { Type } from 'typebox'
+import { oneNamespace } from '../../api/one-namespace.ts'
 import { smallBodyBytesMax, type DescribedRoute } from '../../api/route.ts'
 import { count, flag, inNamespace, mapOf, nullable, ok, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { isJsonObject } from '../../lib/json-object.ts'
-import { defaultNamespace } from './model.ts'
 import { evaluationShown } from './registered-routes.ts'
 import { countMax, messageLengthMax, scaleMetaLengthMax } from './scale-model.ts'
 import { scaleMethods } from './scale-methods.ts'
@@ -48,7 +48,7 @@ export const scaleRoutes: readonly DescribedRoute[] = [
       }
       const isEnforced = fields.boolean('EnforceIndex') ?? false
       const { index, jobModifyIndex, evaluation } = await request.call(scaleMethods.scale, {
-        namespace: request.namespace ?? defaultNamespace,
+        namespace: oneNamespace(request.namespace),
         id: request.parameter('job_id'),
         group,
         count: wanted,

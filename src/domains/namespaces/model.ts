@@ -3,10 +3,7 @@ import { Type, type Static } from 'typebox'
 import { indexes, record } from '../../fsm/row-schema.ts'
 import { MusterError } from '../../lib/errors.ts'
 
-export const defaultNamespace = 'default'
-
-/** In a request: all namespaces. Never a name. */
-export const allNamespaces = '*'
+export { allNamespaces, defaultNamespace } from '../../lib/namespace-names.ts'
 
 export const descriptionBytesMax = 256
 export const metaPairsMax = 64

@@ -1,6 +1,7 @@
 /** `/v1/session/*`: shapes of HTTP to methods and back. */
 import { Type } from 'typebox'
 import { Fields } from '../../api/fields.ts'
+import { oneNamespace } from '../../api/one-namespace.ts'
 import { listReply, pageOf } from '../../api/pages.ts'
 import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
 import { blocking, inNamespace, listing, ok, text } from '../../api/shape.ts'
@@ -9,7 +10,6 @@ import { formatDurationMs } from '../../lib/duration.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { sessionMethods } from './methods.ts'
 import {
-  allNamespaces,
   boundChecksMax,
   checkBehavior,
   checkIdLengthMax,
@@ -60,7 +60,7 @@ const create = async (request: ApiRequest): Promise<ApiReply> => {
   const node = fields.text('Node')
   if (node === '') throw new MusterError('invalid_argument', 'Missing node name')
   const row = await request.call(sessionMethods.create, {
-    namespace: oneNamespace(request),
+    namespace: oneNamespace(request.namespace),
     name: fields.text('Name') ?? '',
     node: node ?? request.service(site).name,
     lockDelay: lockDelayOf(fields),
@@ -168,7 +168,7 @@ export const sessionRoutes: readonly DescribedRoute[] = [
 ]
 
 function placeOf(request: ApiRequest): SessionPlace {
-  return { namespace: oneNamespace(request), id: named(request, 'uuid', 'session') }
+  return { namespace: oneNamespace(request.namespace), id: named(request, 'uuid', 'session') }
 }
 
 function named(request: ApiRequest, parameter: string, what: string): string {
@@ -179,12 +179,6 @@ function named(request: ApiRequest, parameter: string, what: string): string {
 
 function namespaceOf(request: ApiRequest): string {
   return request.namespace ?? defaultNamespace
-}
-
-function oneNamespace(request: ApiRequest): string {
-  const namespace = namespaceOf(request)
-  if (namespace !== allNamespaces) return namespace
-  throw new MusterError('invalid_argument', 'namespace * is for lists: name one namespace')
 }
 
 function lockDelayOf(fields: Fields): string | number | null {

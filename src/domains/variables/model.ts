@@ -11,7 +11,7 @@ import { NamespaceName } from '../namespaces/model.ts'
 import { KeyId } from './keyring-model.ts'
 
 /** What a request means that names no namespace, and the word for all of them. */
-export { allNamespaces, defaultNamespace } from '../namespaces/model.ts'
+export { defaultNamespace } from '../namespaces/model.ts'
 
 /** UTF-8 bytes of all keys and values of one variable, counted on the plain text. */
 export const itemsBytesMax = 16 * 1024

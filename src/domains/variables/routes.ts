@@ -3,6 +3,7 @@ import { nanoseconds } from '../../lib/date-text.ts'
 import { Type } from 'typebox'
 import { encodeJson } from '../../api/json.ts'
 import { lockOf } from '../../api/lock-condition.ts'
+import { oneNamespace } from '../../api/one-namespace.ts'
 import { readPaging } from '../../api/pages.ts'
 import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
 import {
@@ -19,14 +20,7 @@ import {
 } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { variableBodyBytesMax, type Refused, type Variable, variableMethods } from './methods.ts'
-import {
-  allNamespaces,
-  casIndex,
-  checkPath,
-  defaultNamespace,
-  type Items,
-  type VariableRow,
-} from './model.ts'
+import { casIndex, checkPath, defaultNamespace, type Items, type VariableRow } from './model.ts'
 import {
   Conflict as ConflictShape,
   Deleted,
@@ -176,13 +170,6 @@ export const variableRoutes: readonly DescribedRoute[] = [
 function pathOf(request: ApiRequest): string {
   checkPath(request.tail)
   return request.tail
-}
-
-function oneNamespace(namespace: string | null): string {
-  if (namespace === allNamespaces) {
-    throw new MusterError('invalid_argument', 'namespace * is for lists: name one namespace')
-  }
-  return namespace ?? defaultNamespace
 }
 
 function casOf(request: ApiRequest): number | null {
