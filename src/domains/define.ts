@@ -8,9 +8,8 @@
 import { Type, type Static, type TSchema } from 'typebox'
 import type {
   AnyCommandDefinition,
-  Applied,
-  ApplyContext,
   Change,
+  CommandDefinition,
   Key,
   Proposable,
   Reader,
@@ -26,13 +25,14 @@ export function timeAfter(timeMs: number, ms: number): number {
   return Math.min(timeMsMax, timeMs + ms)
 }
 
-type TypedCommand<Args extends TSchema, Loaded, Outcome> = {
+type TypedCommand<Args extends TSchema, Loaded, Outcome> = CommandDefinition<
+  Static<Args>,
+  Loaded,
+  Outcome
+> & {
   /** `variables.put`: stored, so it never changes. */
   readonly type: string
   readonly args: Args
-  readonly since?: number
-  readonly load: (reader: Reader, args: Static<Args>) => Loaded | Promise<Loaded>
-  readonly apply: (context: ApplyContext, args: Static<Args>, loaded: Loaded) => Applied<Outcome>
 }
 
 /** The argument types follow from the schema. The machine, which checks it, knows the command without them; its proposers with them. */
