@@ -23,35 +23,25 @@ const firstPage = { prefix: '', filter: '', nextToken: null, perPage: null }
 
 /** By the older of the two names the text is `rules`. */
 function routesAt(path: string, member: 'policy' | 'rules'): readonly DescribedRoute[] {
-  const list = async (request: ApiRequest) => {
-    const { value } = await request.query(policyMethods.listPolicies, firstPage)
-    const names = value.rows.map(({ Name }) => Name)
-    return keysEnvelope(request, {
-      rows: [...new Set([defaultPolicyName, ...names])],
-      nextToken: null,
-    })
-  }
+  const list = {
+    path,
+    summary: 'List policies by name',
+    permission: 'acl:read',
+    query: consistency,
+    reply: keysReply,
+    example: {},
+    handle: async (request: ApiRequest) => {
+      const { value } = await request.query(policyMethods.listPolicies, firstPage)
+      const names = value.rows.map(({ Name }) => Name)
+      return keysEnvelope(request, {
+        rows: [...new Set([defaultPolicyName, ...names])],
+        nextToken: null,
+      })
+    },
+  } as const
   return [
-    {
-      method: 'LIST',
-      path,
-      summary: 'List policies by name',
-      permission: 'acl:read',
-      query: consistency,
-      reply: keysReply,
-      example: {},
-      handle: list,
-    },
-    {
-      method: 'GET',
-      path,
-      summary: 'List policies by name',
-      permission: 'acl:read',
-      query: consistency,
-      reply: keysReply,
-      example: {},
-      handle: list,
-    },
+    { ...list, method: 'LIST' },
+    { ...list, method: 'GET' },
     {
       method: 'GET',
       path: `${path}/:name`,
