@@ -1,8 +1,7 @@
 /** Who listens hears of commands in the order of the log, and of states that came whole. */
-import { createHash } from 'node:crypto'
 import t from 'tap'
 import { proposable } from '../../src/fsm/domain.ts'
-import { toyMachine, things, ToyLog } from './toy.ts'
+import { carrySnapshot, toyMachine, things, ToyLog } from './toy.ts'
 
 const putThing = proposable<{ readonly space: string; readonly name: string }, unknown>('toy.put')
 
@@ -30,16 +29,7 @@ void t.test('a snapshot that is installed is told, its commands are not', async 
   const leave = to.onReplaced(() => {
     heard.push(`replaced ${to.appliedIndex}`)
   })
-  const source = await from.snapshot()
-  const sink = await to.stage(source.id, source.meta)
-  const hash = createHash('sha256')
-  for await (const chunk of source.chunks(0)) {
-    hash.update(chunk)
-    await sink.write(chunk)
-  }
-  await sink.finish(hash.digest('hex'))
-  await source.close()
-  await to.install(source.meta)
+  await carrySnapshot(from, to)
   t.same(heard, ['replaced 2'])
   leave()
 })

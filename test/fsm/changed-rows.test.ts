@@ -1,9 +1,8 @@
 /** Who listens gets every row that changes, in the order of the log, or is told that it missed some. */
-import { createHash } from 'node:crypto'
 import t from 'tap'
 import type { ChangedEntry } from '../../src/fsm/domain.ts'
 import type { Machine } from '../../src/fsm/machine.ts'
-import { things, toyMachine, ToyLog, type Thing } from './toy.ts'
+import { carrySnapshot, things, toyMachine, ToyLog, type Thing } from './toy.ts'
 
 function listen(machine: Machine) {
   const heard: string[] = []
@@ -74,15 +73,6 @@ void t.test('a snapshot that is installed changes everything', async (t) => {
   const [from, to] = [await toyMachine(t), await toyMachine(t)]
   await from.apply(new ToyLog(from).put('a', 'one').put('a', 'two').take())
   const { heard } = listen(to)
-  const source = await from.snapshot()
-  const sink = await to.stage(source.id, source.meta)
-  const hash = createHash('sha256')
-  for await (const chunk of source.chunks(0)) {
-    hash.update(chunk)
-    await sink.write(chunk)
-  }
-  await sink.finish(hash.digest('hex'))
-  await source.close()
-  await to.install(source.meta)
+  await carrySnapshot(from, to)
   t.same(heard, ['lost, 2'])
 })

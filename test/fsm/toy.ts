@@ -192,6 +192,13 @@ export async function transfer(source: SnapshotSource, to: Machine): Promise<voi
   await to.install(source.meta)
 }
 
+/** `to` gets the state that `from` has. */
+export async function carrySnapshot(from: Machine, to: Machine): Promise<void> {
+  const source = await from.snapshot()
+  await transfer(source, to)
+  await source.close()
+}
+
 /** Builds consecutive log entries. */
 export class ToyLog {
   readonly entries: Entry[] = []

@@ -1,12 +1,7 @@
 /** The HCL subset: what it reads, and what it says about what it does not read. */
 import t from 'tap'
-import {
-  HCL_DEPTH_MAX,
-  HCL_LENGTH_MAX,
-  parseHcl,
-  type HclBody,
-  type HclValue,
-} from '../../src/lib/hcl.ts'
+import { HCL_DEPTH_MAX, HCL_LENGTH_MAX, parseHcl, type HclBody } from '../../src/lib/hcl.ts'
+import { plainValue } from '../support/hcl.ts'
 
 /** Positions and maps left out, so that a table can show what was read. */
 function plain(body: HclBody): unknown {
@@ -15,21 +10,6 @@ function plain(body: HclBody): unknown {
     ...(body.blocks.length === 0
       ? {}
       : { blocks: body.blocks.map((block) => [block.name, ...block.labels, plain(block.body)]) }),
-  }
-}
-
-function plainValue(value: HclValue): unknown {
-  switch (value.type) {
-    case 'list':
-      return value.items.map(plainValue)
-    case 'object':
-      return Object.fromEntries([...value.entries].map(([key, item]) => [key, plainValue(item)]))
-    case 'null':
-      return null
-    case 'string':
-    case 'number':
-    case 'boolean':
-      return value.value
   }
 }
 

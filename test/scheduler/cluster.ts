@@ -98,7 +98,7 @@ export function scheduledJob(spec: JobSpec, about: Partial<ScheduledJob> = {}): 
   return { spec, version: 0, createIndex: 10, jobModifyIndex: 10, stop: false, ...about }
 }
 
-const noMetrics: Metrics = {
+export const noMetrics: Metrics = {
   nodesEvaluated: 0,
   nodesFiltered: 0,
   nodesExhausted: 0,

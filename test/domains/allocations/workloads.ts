@@ -27,6 +27,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLogger } from '../../../src/lib/log.ts'
 import { decodeConfiguration } from '../../../src/raft/core/membership.ts'
 import { Type } from 'typebox'
+import { noMetrics } from '../../scheduler/cluster.ts'
 import { specOf } from '../nodes/spec.ts'
 import { serverOfOne, type ServerOfOneOptions } from '../server-of-one.ts'
 
@@ -245,20 +246,6 @@ export function placedOn(
 export function proposed(row: EvaluationRow): NewEvaluation {
   const { id, namespace, jobId, type, priority, triggeredBy } = row
   return newEvaluation({ id, namespace, jobId, type, priority, triggeredBy, nowMs })
-}
-
-const noMetrics = {
-  nodesEvaluated: 0,
-  nodesFiltered: 0,
-  nodesExhausted: 0,
-  nodesAvailable: [],
-  classFiltered: [],
-  constraintFiltered: [],
-  classExhausted: [],
-  dimensionExhausted: [],
-  scores: [],
-  coalescedFailures: 0,
-  tookUs: 0,
 }
 
 /** `version`: the command version that the cluster runs at. */
