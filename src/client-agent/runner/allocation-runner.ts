@@ -5,7 +5,7 @@
 import type { Assigned } from '../../domains/allocations/feed-model.ts'
 import type { ClientReport } from '../../domains/allocations/model.ts'
 import { timerMsMax, type Clock, type Timer } from '../../lib/clock.ts'
-import { MusterError, textOf } from '../../lib/errors.ts'
+import { MusterError } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
 import type { Random } from '../../lib/random.ts'
 import type { Exec, StartedTask } from '../drivers/driver.ts'
@@ -32,9 +32,11 @@ import { AllocationServices } from './allocation-services.ts'
 import type { NodeFacts } from './environment.ts'
 import type { CheckHolders } from './check-holders.ts'
 import { healthRulesOf, judged, type Health } from './health.ts'
+import { asRead } from './kept-times.ts'
 import { LogRotation } from './log-rotation.ts'
 import type { Registrations } from './registrations.ts'
 import { environmentOfTask, type SetupOf } from './setup-of.ts'
+import { StateSaves } from './state-saves.ts'
 import type { KeptAllocation, StateStore } from './state-store.ts'
 import type { AllocationFolder } from './task-folders.ts'
 import {
@@ -75,11 +77,12 @@ export class AllocationRunner {
   readonly folder: AllocationFolder
   readonly #host: AllocationHost
   #plan: AllocationPlan
-  /** When it, or the version of its job that it is now, came to this agent. */
+  /** When it, or the version of its job that it is now, came to this agent, by the monotonic clock, as all that is waited for. */
   #sinceMs: number
   readonly #processes: TaskProcesses
   readonly #rotation: LogRotation
   readonly #services: AllocationServices
+  readonly #saves: StateSaves
   #assigned: Assigned
   #machine: AllocationMachine
   #health: Health
@@ -87,8 +90,6 @@ export class AllocationRunner {
   #timer: Timer | null = null
   /** Since when its checks pass; null: they do not. */
   #passingMs: number | null = null
-  #saving: Promise<void> = Promise.resolve()
-  #isSaveDue = false
   #isReleased = false
   #hasLostContact = false
 
@@ -98,17 +99,18 @@ export class AllocationRunner {
     folder: AllocationFolder,
     from: { readonly assigned: Assigned } | { readonly kept: KeptAllocation },
   ) {
-    const kept = 'kept' in from ? from.kept : null
+    const kept = 'kept' in from ? asRead(from.kept, host.clock) : null
     this.#host = host
+    this.#saves = new StateSaves(host, () => this.#kept())
     this.folder = folder
     this.#assigned = 'kept' in from ? from.kept.assigned : from.assigned
     this.#plan = this.#planOf()
-    this.#sinceMs = kept?.sinceMs ?? host.clock.wallMs()
+    this.#sinceMs = kept?.sinceMs ?? host.clock.monotonicMs()
     this.#health = kept?.health ?? null
     this.#isReported = kept?.isReported ?? false
     this.#machine =
       kept === null
-        ? newAllocation(this.#plan, this.#sinceMs)
+        ? newAllocation(this.#plan, host.clock.wallMs())
         : { tasks: kept.tasks.map(({ machine }) => machine), isStopped: kept.isStopped }
     const before = kept?.tasks.map(
       ({ handle, run }, at) => [this.#plan[at]?.name ?? '', { handle, run }] as const,
@@ -123,7 +125,7 @@ export class AllocationRunner {
         random: host.random,
         log: host.log,
         setupOf: (name) => this.#setupOf(name),
-        save: () => this.#save(),
+        save: () => this.#saves.save(),
         take: (task, input) => this.#take(inputOf(task, input)),
       },
       before === undefined ? null : new Map(before),
@@ -201,7 +203,7 @@ export class AllocationRunner {
     if (assigned.jobVersion !== this.#assigned.jobVersion) {
       // The deployment of that version waits for its word.
       this.#health = null
-      this.#sinceMs = this.#host.clock.wallMs()
+      this.#sinceMs = this.#host.clock.monotonicMs()
     }
     // What is known of tasks, here and on the disk, is so in the order of the first version.
     const group = groupInOrder(assigned.group, this.#plan) ?? this.#assigned.group
@@ -292,17 +294,17 @@ export class AllocationRunner {
     throw new MusterError('not_found', `unknown task name ${JSON.stringify(task)}`)
   }
 
-  /** Null: it does not run, or is about to end. */
+  /** By the monotonic clock. Null: it does not run, or is about to end. */
   #upSinceMs(name: string): number | null {
     const at = this.#plan.findIndex((task) => task.name === name)
     const task = this.#machine.tasks[at]
-    return task?.phase.type === 'running' ? task.startedMs : null
+    return task?.phase.type === 'running' ? (task.upMs ?? null) : null
   }
 
   /** A server knows that it is over. */
   reported(): Promise<void> {
     this.#isReported = true
-    return this.#save()
+    return this.#saves.save()
   }
 
   /** Lets go of its tasks, which run on. Resolves once the disk knows all of it. */
@@ -312,7 +314,7 @@ export class AllocationRunner {
     const isRotated = this.#rotation.stop()
     this.#services.release()
     this.#processes.release()
-    await Promise.all([isRotated, this.#save()])
+    await Promise.all([isRotated, this.#saves.save()])
   }
 
   #tell(tasks: readonly string[], event: EventSeed): void {
@@ -322,7 +324,7 @@ export class AllocationRunner {
   #take(given: AllocationInput): void {
     if (this.#isReleased) return
     const { clock, random } = this.#host
-    const at = { nowMs: clock.wallMs(), random: random.next() }
+    const at = { nowMs: clock.monotonicMs(), wallMs: clock.wallMs(), random: random.next() }
     const { machine, effects } = stepAllocation(this.#machine, this.#plan, given, at)
     this.#machine = machine
     this.#changed()
@@ -349,7 +351,7 @@ export class AllocationRunner {
   #changed(): void {
     this.#services.refresh()
     this.#wake(this.#judge())
-    void this.#save()
+    void this.#saves.save()
     for (const [at, task] of this.#machine.tasks.entries()) {
       if (task.phase.type === 'dead') this.#processes.forget(this.#plan[at]?.name ?? '')
     }
@@ -362,10 +364,12 @@ export class AllocationRunner {
   #judge(): number | null {
     const rules = healthRulesOf(this.#assigned)
     if (rules === null || this.#health !== null || this.#machine.isStopped) return null
-    const nowMs = this.#host.clock.wallMs()
+    const { clock } = this.#host
+    const nowMs = clock.monotonicMs()
     const isPassing = !rules.byChecks || this.#services.arePassing
     this.#passingMs = isPassing ? (this.#passingMs ?? nowMs) : null
-    const times = { sinceMs: this.#sinceMs, passingMs: this.#passingMs, nowMs }
+    const since = { sinceMs: this.#sinceMs, passingMs: this.#passingMs }
+    const times = { ...since, nowMs, wallMs: clock.wallMs() }
     const { health, dueMs } = judged(this.#machine, this.#plan, rules, times)
     this.#health = health
     const hasChecks = rules.byChecks && this.#services.haveChecks
@@ -379,14 +383,14 @@ export class AllocationRunner {
     const due = [nextDueMs(this.#machine), judgeMs].flatMap((ms) => ms ?? [])
     if (due.length === 0) return
     const { clock } = this.#host
-    const waitMs = Math.min(timerMsMax, Math.max(0, Math.min(...due) - clock.wallMs()))
+    const waitMs = Math.min(timerMsMax, Math.max(0, Math.min(...due) - clock.monotonicMs()))
     this.#timer = clock.setTimer(waitMs, () => this.#lookAgain())
   }
 
   /** Nothing is written where nothing changed. */
   #lookAgain(): void {
     const dueMs = nextDueMs(this.#machine)
-    if (dueMs !== null && dueMs <= this.#host.clock.wallMs()) {
+    if (dueMs !== null && dueMs <= this.#host.clock.monotonicMs()) {
       this.#take({ type: 'elapsed' })
       return
     }
@@ -406,22 +410,6 @@ export class AllocationRunner {
     const { facts, drivers } = this.#host
     const driver = drivers.known(task.Driver)
     return { assigned: this.#assigned, task, facts, folder: this.folder, driver }
-  }
-
-  /** Resolves once the disk knows what is so now. Writes that wait become one. */
-  #save(): Promise<void> {
-    if (this.#isSaveDue) return this.#saving
-    this.#isSaveDue = true
-    this.#saving = this.#saving.then(async () => {
-      this.#isSaveDue = false
-      await this.#host.store.save(this.#kept()).catch((error: unknown) => {
-        this.#host.log.error('the state of an allocation is not kept', {
-          allocation: this.id,
-          error: textOf(error),
-        })
-      })
-    })
-    return this.#saving
   }
 
   #kept(): KeptAllocation {

@@ -31,7 +31,7 @@ export type AllocationServicesOptions = {
   /** Where the machine is reached. */
   readonly address: string
   readonly assigned: () => Assigned
-  /** The start of a task that runs, and is not about to end; null: it does not. */
+  /** The start of a task that runs, and is not about to end, by the monotonic clock; null: it does not. */
   readonly upSinceMs: (task: string) => number | null
   readonly variablesOf: (task: string) => Variables
   /** A command beside a task, with variables of its environment. Rejects as drivers do. */
@@ -104,7 +104,7 @@ export class AllocationServices implements TaskChecks {
     if (check === undefined || check.restart === null) return
     const { clock, onUnhealthy } = this.#options
     const { tasks, rules } = check.restart
-    const seen = { status, nowMs: clock.wallMs(), upSinceMs: this.#upSinceMs(tasks) }
+    const seen = { status, nowMs: clock.monotonicMs(), upSinceMs: this.#upSinceMs(tasks) }
     const { looks, restarts } = afterLook(this.#unhealthy.get(id) ?? null, rules, seen)
     if (looks === null) this.#unhealthy.delete(id)
     else this.#unhealthy.set(id, looks)
@@ -125,7 +125,7 @@ export class AllocationServices implements TaskChecks {
 
   /** The last of their starts; null: one of them is not up. */
   #upSinceMs(tasks: readonly string[]): number | null {
-    let sinceMs = 0
+    let sinceMs = -Infinity
     for (const task of tasks) {
       const ownMs = this.#options.upSinceMs(task)
       if (ownMs === null) return null

@@ -109,8 +109,8 @@ function turnOf({ Lifecycle }: Task): Turn {
   return hook === 'prestart' || hook === 'poststart' || hook === 'poststop' ? hook : 'main'
 }
 
-export function newAllocation(plan: AllocationPlan, nowMs: number): AllocationMachine {
-  return { tasks: plan.map(() => newTask(nowMs)), isStopped: false }
+export function newAllocation(plan: AllocationPlan, wallMs: number): AllocationMachine {
+  return { tasks: plan.map(() => newTask(wallMs)), isStopped: false }
 }
 
 export function stepAllocation(
@@ -155,7 +155,7 @@ export function isOver({ tasks }: AllocationMachine): boolean {
 
 /** It does not end, and has not ended. */
 export function canRunAgain(machine: AllocationMachine, plan: AllocationPlan): boolean {
-  return !new Steps(machine, plan, { nowMs: 0, random: 0 }).isEnding && !isOver(machine)
+  return !new Steps(machine, plan, { nowMs: 0, wallMs: 0, random: 0 }).isEnding && !isOver(machine)
 }
 
 export function taskStates({ tasks }: AllocationMachine, plan: AllocationPlan): TaskState[] {
@@ -348,7 +348,7 @@ class Steps implements AllocationStep {
 
   #task({ at }: Member): TaskMachine {
     const task = this.#tasks[at]
-    return task ?? newTask(this.#now.nowMs)
+    return task ?? newTask(this.#now.wallMs)
   }
 
   #isDead(member: Member): boolean {

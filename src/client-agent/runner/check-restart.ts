@@ -16,6 +16,7 @@ export type RestartRules = {
 /** Looks in a row that found it unhealthy, all in one run of its task. */
 export type UnhealthyLooks = { readonly sinceMs: number; readonly count: number }
 
+/** By a clock that nobody sets. */
 export type Seen = {
   readonly status: CheckStatus
   readonly nowMs: number

@@ -23,9 +23,12 @@ const suffix = '.json'
 const unreadable = '.unreadable'
 const asideSuffix = `${suffix}${unreadable}`
 
+/** Its times are those of the wall clock at its writing: see `kept-times.ts`. */
 export const KeptAllocation = Type.Object({
   version: Type.Literal(formatVersion),
   assigned: Assigned,
+  /** When it was written. Earlier versions kept none. */
+  savedMs: Type.Optional(Type.Number()),
   /** When the agent got it. */
   sinceMs: Type.Number(),
   isStopped: Type.Boolean(),

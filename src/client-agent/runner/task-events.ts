@@ -16,12 +16,12 @@ export type EventSeed = Readonly<Static<typeof EventSeed>>
 export function withTaskEvent(
   events: readonly TaskEvent[],
   seed: EventSeed,
-  nowMs: number,
+  wallMs: number,
 ): TaskEvent[] {
   const text = cut(seed.text)
   const event: TaskEvent = {
     type: seed.type,
-    timeNs: String(BigInt(Math.trunc(nowMs)) * 1_000_000n),
+    timeNs: String(BigInt(Math.trunc(wallMs)) * 1_000_000n),
     message: text,
     displayMessage: text,
     details: (seed.details ?? []).map(([name, value]) => [name, cut(value)]),

@@ -1,6 +1,8 @@
 /**
  * The life of one task, as a machine over values: what happens goes in with the time, what to do comes out. No process, file or
  * clock is known here; `allocation.ts` has several of them.
+ *
+ * Whatever is waited for or counted is by a clock that nobody sets; what is only shown of it has the time of day: see `At`.
  */
 import { Type, type Static } from 'typebox'
 import { TaskEvent } from '../../domains/allocations/model.ts'
@@ -78,8 +80,10 @@ export const TaskMachine = Type.Object({
   phase: TaskPhase,
   failed: Type.Boolean(),
   restarts: Type.Integer({ minimum: 0 }),
-  /** The last time that it started. */
+  /** The last time that it started, as it is shown. */
   startedMs: MsOrNever,
+  /** The same by the clock that nobody sets. Absent: it never started. */
+  upMs: Type.Optional(Type.Number()),
   finishedMs: MsOrNever,
   lastRestartMs: MsOrNever,
   /** It runs once more with all tasks, and has not started since. */
@@ -113,12 +117,18 @@ export type TaskInput =
 
 export type TaskEffect = 'start' | 'abortStart' | 'interrupt' | 'kill'
 
-/** `random`: from 0 to 1. */
-export type At = { readonly nowMs: number; readonly random: number }
+export type At = {
+  /** Of a clock that goes on alike whatever the machine's is set to: all that lasts is measured by it. */
+  readonly nowMs: number
+  /** The time of day, which is shown and decides nothing. */
+  readonly wallMs: number
+  /** From 0 to 1. */
+  readonly random: number
+}
 
 export type TaskStep = { readonly machine: TaskMachine; readonly effects: readonly TaskEffect[] }
 
-export function newTask(nowMs: number): TaskMachine {
+export function newTask(wallMs: number): TaskMachine {
   return {
     phase: { type: 'pending' },
     failed: false,
@@ -126,7 +136,7 @@ export function newTask(nowMs: number): TaskMachine {
     startedMs: null,
     finishedMs: null,
     lastRestartMs: null,
-    events: withTaskEvent([], received, nowMs),
+    events: withTaskEvent([], received, wallMs),
     interval: null,
   }
 }
@@ -193,7 +203,8 @@ function hasStarted(machine: TaskMachine, rules: TaskRules, at: At): TaskStep {
   const running: TaskMachine = {
     ...told(before, started, at),
     phase: { type: 'running' },
-    startedMs: at.nowMs,
+    startedMs: at.wallMs,
+    upMs: at.nowMs,
   }
   if (phase.stop === null) return { machine: running, effects: [] }
   if (phase.stop === 'again') return interrupted(running, rules, phase.stop, at)
@@ -394,7 +405,7 @@ function waiting(machine: TaskMachine, reason: string, waitMs: number, at: At): 
   return {
     ...told(machine, restarting(reason, waitMs), at),
     phase: { type: 'waiting', untilMs: at.nowMs + waitMs },
-    finishedMs: at.nowMs,
+    finishedMs: at.wallMs,
   }
 }
 
@@ -406,16 +417,16 @@ function starting(machine: TaskMachine): TaskMachine {
   return { ...machine, phase: { type: 'starting', stop: null } }
 }
 
-function countRestart(machine: TaskMachine, { nowMs }: At): TaskMachine {
-  return { ...machine, restarts: machine.restarts + 1, lastRestartMs: nowMs }
+function countRestart(machine: TaskMachine, { wallMs }: At): TaskMachine {
+  return { ...machine, restarts: machine.restarts + 1, lastRestartMs: wallMs }
 }
 
-function dead(machine: TaskMachine, isFailed: boolean, { nowMs }: At): TaskMachine {
-  return { ...machine, phase: { type: 'dead' }, failed: isFailed, finishedMs: nowMs }
+function dead(machine: TaskMachine, isFailed: boolean, { wallMs }: At): TaskMachine {
+  return { ...machine, phase: { type: 'dead' }, failed: isFailed, finishedMs: wallMs }
 }
 
-function told(machine: TaskMachine, event: EventSeed, { nowMs }: At): TaskMachine {
-  return { ...machine, events: withTaskEvent(machine.events, event, nowMs) }
+function told(machine: TaskMachine, event: EventSeed, { wallMs }: At): TaskMachine {
+  return { ...machine, events: withTaskEvent(machine.events, event, wallMs) }
 }
 
 function unchanged(machine: TaskMachine): TaskStep {

@@ -96,6 +96,7 @@ class Together {
   #step(input: AllocationInput): this {
     const { machine, effects } = stepAllocation(this.machine, this.#plan, input, {
       nowMs: this.nowMs,
+      wallMs: this.nowMs,
       random: 0,
     })
     this.machine = machine

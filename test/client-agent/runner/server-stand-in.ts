@@ -25,7 +25,7 @@ import type { InitialCheck } from '../../../src/domains/local-services/definitio
 import type { AgentCheck } from '../../../src/domains/local-services/local-services.ts'
 import type { AskServer } from '../../../src/rpc/agent-contract.ts'
 import type { Answer, DataReply, Want } from '../../../src/domains/templates/model.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
+import { systemClock, type Clock } from '../../../src/lib/clock.ts'
 import { MusterError } from '../../../src/lib/errors.ts'
 import { systemRandom } from '../../../src/lib/random.ts'
 import { silentLogger } from '../../../src/lib/log.ts'
@@ -259,6 +259,7 @@ export type RunnerOf = {
   readonly registry?: RegistryStandIn
   readonly holders?: CheckHolders
   readonly artifacts?: Partial<ArtifactSettings>
+  readonly clock?: Clock
 }
 
 /** Services of the agent, without a catalog; checks are as a test says. */
@@ -313,11 +314,12 @@ export async function startedRunner(
     registry = new RegistryStandIn(),
     holders = new CheckHolders(),
     artifacts = {},
+    clock = systemClock,
   }: RunnerOf,
 ): Promise<Runner> {
   const { state, allocations } = workFolders(folder)
   const runner = new Runner({
-    drivers: new Drivers(drivers, systemClock),
+    drivers: new Drivers(drivers, clock),
     store: new StateStore(state, silentLogger),
     folder: allocations,
     facts: {
@@ -349,7 +351,7 @@ export async function startedRunner(
     endedMax,
     endMsMax: 60_000,
     killTimeoutMsMax: 30_000,
-    clock: systemClock,
+    clock,
     random: systemRandom,
     log: silentLogger,
   })

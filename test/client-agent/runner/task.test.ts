@@ -21,6 +21,8 @@ const service: TaskRules = {
   shutdownDelayMs: 0,
   skipsDelay: false,
 }
+/** What the time of day is ahead of the clock that nobody sets. */
+const aheadMs = 1e9
 const stop: TaskInput = { type: 'stop', stop: { because: null, isFailure: false } }
 
 function exit(code: number): TaskInput {
@@ -39,7 +41,8 @@ class Life {
 
   at(nowMs: number, ...inputs: readonly TaskInput[]): this {
     for (const input of inputs) {
-      const step = stepTask(this.machine, this.#rules, input, { nowMs, random: 0 })
+      const at = { nowMs, wallMs: aheadMs + nowMs, random: 0 }
+      const step = stepTask(this.machine, this.#rules, input, at)
       this.machine = step.machine
       this.effects.push(...step.effects)
     }
@@ -60,7 +63,8 @@ t.test('a plain start tells of Received, Task Setup and Started', async (t) => {
   t.strictSame(life.events, ['Received', 'Task Setup', 'Started'])
   t.strictSame(life.effects, ['start'])
   t.equal(stateOf(life.machine), 'running')
-  t.equal(life.machine.startedMs, 0)
+  t.equal(life.machine.startedMs, aheadMs, 'what is shown has the time of day')
+  t.equal(life.machine.upMs, 0)
 })
 
 t.test(
@@ -75,7 +79,7 @@ t.test(
       life.at(1_010, { type: 'elapsed' }, { type: 'started' })
       t.strictSame(life.effects, ['start', 'start'])
       t.equal(life.machine.restarts, 1)
-      t.equal(life.machine.lastRestartMs, 1_010)
+      t.equal(life.machine.lastRestartMs, aheadMs + 1_010)
       t.strictSame(life.events.slice(3), ['Terminated', 'Restarting', 'Started'])
     }
   },
@@ -85,7 +89,7 @@ t.test('a batch task that ends well is over', async (t) => {
   const life = new Life({ endsBySuccess: true }).running().at(5, exit(0))
   t.equal(stateOf(life.machine), 'dead')
   t.notOk(life.machine.failed)
-  t.equal(life.machine.finishedMs, 5)
+  t.equal(life.machine.finishedMs, aheadMs + 5)
 })
 
 t.test('an exit code that nobody saw is a failure', async (t) => {
@@ -224,7 +228,7 @@ t.test('a task is put back to where it waits for its turn', async (t) => {
   const back = { phase: { type: 'pending' }, failed: false, restarts: 1, again: true }
   const running = new Life().running().at(1, again)
   t.strictSame(running.effects, ['start', 'interrupt'])
-  t.match(running.at(2, exit(1)).machine, { ...back, interval: null, startedMs: 0 })
+  t.match(running.at(2, exit(1)).machine, { ...back, interval: null, startedMs: aheadMs })
   running.at(3, begin, { type: 'started' })
   t.strictSame(running.effects, ['start', 'interrupt', 'start'])
   t.notOk('again' in running.machine, 'it has started')

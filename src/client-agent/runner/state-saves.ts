@@ -1,0 +1,41 @@
+/** Writes what is to be kept of one allocation, one state at a time. */
+import type { Clock } from '../../lib/clock.ts'
+import { textOf } from '../../lib/errors.ts'
+import type { Logger } from '../../lib/log.ts'
+import { asWritten } from './kept-times.ts'
+import type { KeptAllocation, StateStore } from './state-store.ts'
+
+export type StateSavesOptions = {
+  readonly store: Pick<StateStore, 'save'>
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export class StateSaves {
+  readonly #options: StateSavesOptions
+  readonly #kept: () => KeptAllocation
+  #saving: Promise<void> = Promise.resolve()
+  #isDue = false
+
+  /** `kept`: what is so now, with times of the monotonic clock. */
+  constructor(options: StateSavesOptions, kept: () => KeptAllocation) {
+    this.#options = options
+    this.#kept = kept
+  }
+
+  /** Resolves once the disk knows what is so now; never rejects. Writes that wait become one. */
+  save(): Promise<void> {
+    if (this.#isDue) return this.#saving
+    this.#isDue = true
+    this.#saving = this.#saving.then(async () => {
+      this.#isDue = false
+      const { store, clock, log } = this.#options
+      const kept = this.#kept()
+      await store.save(asWritten(kept, clock)).catch((error: unknown) => {
+        const allocation = kept.assigned.id
+        log.error('the state of an allocation is not kept', { allocation, error: textOf(error) })
+      })
+    })
+    return this.#saving
+  }
+}
