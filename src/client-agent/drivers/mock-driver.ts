@@ -82,6 +82,7 @@ export class MockDriver implements Driver {
 class MockTask implements StartedTask {
   readonly handle: Handle
   readonly ended: Promise<Exit>
+  /** Ends are by its monotonic time. */
   readonly #clock: Clock
   readonly #killAfterMs: number
   readonly #end: (exit: Exit) => void
@@ -95,7 +96,8 @@ class MockTask implements StartedTask {
     this.ended = promise
     this.#end = resolve
     const { exit_code: code = 0, exit_signal: signal = 0, exit_err_msg: message = '' } = config
-    const endMs = startedMs + msOf('run_for', config.run_for)
+    const ranMs = Math.max(0, clock.wallMs() - startedMs)
+    const endMs = clock.monotonicMs() - ranMs + msOf('run_for', config.run_for)
     this.#endAt(endMs, { type: 'known', code: signal === 0 ? code : 128 + signal, signal, message })
   }
 
@@ -104,12 +106,17 @@ class MockTask implements StartedTask {
     const { SIGINT, SIGTERM, SIGQUIT } = constants.signals
     if (signal !== SIGINT && signal !== SIGTERM && signal !== SIGQUIT) return
     const exit = { type: 'known', code: 0, signal: 0, message: '' } as const
-    this.#endAt(this.#clock.wallMs() + this.#killAfterMs, exit)
+    this.#endAt(this.#clock.monotonicMs() + this.#killAfterMs, exit)
   }
 
   kill(): void {
     const signal = constants.signals.SIGKILL
-    this.#endAt(this.#clock.wallMs(), { type: 'known', code: 128 + signal, signal, message: '' })
+    this.#endAt(this.#clock.monotonicMs(), {
+      type: 'known',
+      code: 128 + signal,
+      signal,
+      message: '',
+    })
   }
 
   release(): void {
@@ -118,7 +125,7 @@ class MockTask implements StartedTask {
 
   #endAt(endMs: number, exit: Exit): void {
     this.#timer?.cancel()
-    const leftMs = Math.max(0, endMs - this.#clock.wallMs())
+    const leftMs = Math.max(0, endMs - this.#clock.monotonicMs())
     this.#timer = this.#clock.setTimer(Math.min(leftMs, timerMsMax), () => {
       if (leftMs > timerMsMax) this.#endAt(endMs, exit)
       else this.#end(exit)

@@ -34,6 +34,9 @@ t.test('another process of the agent finds a mock task where its time is', async
   running.release()
   const long = { type: 'mock', startedMs: systemClock.wallMs() - 3_600_000 } as const
   t.match(await driver.recover(task, long).ended, { code: 4 })
+  const short = await taskOf(t, { run_for: '10ms', exit_code: 5 })
+  const later = { type: 'mock', startedMs: systemClock.wallMs() + 3_600_000 } as const
+  t.match(await driver.recover(short, later).ended, { code: 5 }, 'the clock was set back')
 })
 
 t.test('a start is refused as it is to be, and a member that is not known is named', async (t) => {
