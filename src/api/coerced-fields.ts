@@ -1,5 +1,5 @@
 /**
- * A JSON object read member by member as the secrets service reads one: what can be taken for the wanted type is. Its
+ * A JSON object read member by member as Vault reads one: what can be taken for the wanted type is. Its
  * clients send numbers as text, lists as text with commas, and durations as seconds or as text. `fields.ts` is the strict one.
  * Null reads as absent, an absent body as an empty object; unknown members are ignored. What cannot be taken is 400, and the
  * text names the member and never shows its value, which may be a secret.

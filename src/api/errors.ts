@@ -56,7 +56,7 @@ export type ErrorReply = {
   readonly retryAfter: number | null
 }
 
-/** Paths, as sent or as read, whose errors, and nothing else's, are JSON: clients of the secrets service parse them. */
+/** Paths, as sent or as read, whose errors, and nothing else's, are JSON: clients of Vault parse them. */
 export function hasJsonErrors(path: string): boolean {
   return isOfSecrets(path) || (path.includes('%') && isOfSecrets(beginningOf(path)))
 }
@@ -100,7 +100,7 @@ function retryAfterOf(error: unknown, status: number): number | null {
 }
 
 function textFor(error: unknown, code: ErrorCode, path: string, requestId: string): string {
-  // Clients of the secrets service know one text for all refusals.
+  // Clients of Vault know one text for all refusals.
   if (statusByCode[code] === 403 && hasJsonErrors(path)) return 'permission denied'
   if (!(error instanceof MusterError) || code === 'internal') {
     return `internal error, request ${requestId}`
@@ -119,7 +119,7 @@ export function errorBody(path: string, text: string): { type: string; body: str
   return hasJsonErrors(path) ? jsonErrors(text) : { type: 'text/plain; charset=utf-8', body: text }
 }
 
-/** As clients of the secrets service parse errors. */
+/** As clients of Vault parse errors. */
 export function jsonErrors(text: string): { type: string; body: string } {
   return {
     type: 'application/json',
