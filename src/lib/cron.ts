@@ -189,28 +189,58 @@ function sorted(set: ReadonlySet<number>): readonly number[] {
 
 /** Whether it names this date, whatever the time of the day. */
 export function namesDate(cron: Cron, { year, month, day }: LocalDate): boolean {
-  if (!cron.months.has(month) || cron.years?.has(year) === false) return false
-  const ofMonth = namesDayOfMonth(cron.daysOfMonth, year, month, day)
-  const ofWeek = namesDayOfWeek(cron.daysOfWeek, year, month, day)
-  return cron.anyDayOfMonth || cron.anyDayOfWeek ? ofMonth && ofWeek : ofMonth || ofWeek
+  return namesMonth(cron, year, month) && (daysNamed(cron, year, month) & bitOf(day)) !== 0
 }
 
-function namesDayOfMonth(rule: DayOfMonthRule, year: number, month: number, day: number): boolean {
-  if (rule.plain.has(day)) return true
+function namesMonth(cron: Cron, year: number, month: number): boolean {
+  return cron.months.has(month) && cron.years?.has(year) !== false
+}
+
+/** Days of one month as bits: the first one is the lowest. */
+const everyDay = 2 ** 31 - 1
+
+function bitOf(day: number): number {
+  return 1 << (day - 1)
+}
+
+/** Of a month that it names. */
+function daysNamed(cron: Cron, year: number, month: number): number {
+  const first = weekdayOf(year, month, 1)
   const length = daysIn(year, month)
-  if (rule.last && day === length) return true
-  if (rule.lastWorkday && day === workdayNear(year, month, length)) return true
-  for (const near of rule.workdaysNear) {
-    if (near <= length && workdayNear(year, month, near) === day) return true
-  }
-  return false
+  const ofMonth = cron.anyDayOfMonth ? everyDay : daysByDate(cron.daysOfMonth, first, length)
+  const ofWeek = cron.anyDayOfWeek ? everyDay : daysByWeekday(cron.daysOfWeek, first, length)
+  const named = cron.anyDayOfMonth || cron.anyDayOfWeek ? ofMonth & ofWeek : ofMonth | ofWeek
+  return named & (everyDay >> (31 - length))
 }
 
-function namesDayOfWeek(rule: DayOfWeekRule, year: number, month: number, day: number): boolean {
-  const weekday = weekdayOf(year, month, day)
-  if (rule.plain.has(weekday)) return true
-  if (rule.lastOfMonth.has(weekday) && day + 7 > daysIn(year, month)) return true
-  return rule.nth.has(weekday * 8 + Math.ceil(day / 7))
+/** `first`: the day of the week that the month begins with. */
+function daysByDate(rule: DayOfMonthRule, first: number, length: number): number {
+  let days = 0
+  for (const day of rule.plain) days |= bitOf(day)
+  if (rule.last) days |= bitOf(length)
+  if (rule.lastWorkday) days |= bitOf(workdayNear(length, first, length))
+  for (const near of rule.workdaysNear) {
+    if (near <= length) days |= bitOf(workdayNear(near, first, length))
+  }
+  return days
+}
+
+function daysByWeekday(rule: DayOfWeekRule, first: number, length: number): number {
+  /** The first one of a month that begins with `first`. */
+  const firstOf = (weekday: number): number => 1 + ((weekday - first + 7) % 7)
+  let days = 0
+  for (const weekday of rule.plain) {
+    for (let day = firstOf(weekday); day <= length; day += 7) days |= bitOf(day)
+  }
+  for (const weekday of rule.lastOfMonth) {
+    const day = firstOf(weekday) + 28
+    days |= bitOf(day > length ? day - 7 : day)
+  }
+  for (const nth of rule.nth) {
+    const day = firstOf(Math.floor(nth / 8)) + 7 * ((nth % 8) - 1)
+    if (day <= length) days |= bitOf(day)
+  }
+  return days
 }
 
 function daysIn(year: number, month: number): number {
@@ -222,22 +252,50 @@ function weekdayOf(year: number, month: number, day: number): number {
 }
 
 /** Saturday gives Friday, Sunday gives Monday, but none of another month. */
-function workdayNear(year: number, month: number, day: number): number {
-  const weekday = weekdayOf(year, month, day)
+function workdayNear(day: number, first: number, length: number): number {
+  const weekday = (first + day - 1) % 7
   if (weekday === 6) return day === 1 ? 3 : day - 1
-  if (weekday === 0) return day === daysIn(year, month) ? day - 2 : day + 1
+  if (weekday === 0) return day === length ? day - 2 : day + 1
   return day
 }
 
 /** Days that are looked through: a 29 February that is a given weekday comes every 28 years, or 40. */
 const daysMax = 15_000
 
+/** The dates that it names, from one on or back: by months, so that looking for what never comes costs little. */
+function* namedDates(cron: Cron, from: LocalDate, by: 1 | -1): Generator<LocalDate> {
+  const fromDay = dayNumber(from.year, from.month, from.day)
+  const [first, last] =
+    by === 1 ? [fromDay, fromDay + daysMax - 1] : [fromDay - daysMax + 1, fromDay]
+  let { year, month } = from
+  for (;;) {
+    const before = dayNumber(year, month, 0)
+    // Not so for a moment that no date has, either.
+    if (!(before < last && before + 31 >= first)) return
+    let days = namesMonth(cron, year, month) ? daysNamed(cron, year, month) : 0
+    while (days !== 0) {
+      const day = by === 1 ? 32 - Math.clz32(days & -days) : 32 - Math.clz32(days)
+      days &= ~bitOf(day)
+      if (before + day >= first && before + day <= last) yield { year, month, day }
+    }
+    // A year that is not named is left at once.
+    if (cron.years?.has(year) === false) month = by === 1 ? 12 : 1
+    month += by
+    if (month === 13 || month === 0) {
+      year += by
+      month = by === 1 ? 1 : 12
+    }
+  }
+}
+
+function dayNumber(year: number, month: number, day: number): number {
+  return Date.UTC(year, month - 1, day) / dayMs
+}
+
 /** The last moment at or before `atMs` that the expression names, in UTC and whole minutes; null: there is none. */
 export function lastFireMs(cron: Cron, atMs: number): number | null {
-  const today = Math.floor(atMs / dayMs) * dayMs
-  for (let back = 0; back < daysMax; back += 1) {
-    const startMs = today - back * dayMs
-    if (!namesDate(cron, dateOf(new Date(startMs)))) continue
+  for (const { year, month, day } of namedDates(cron, dateOf(new Date(atMs)), -1)) {
+    const startMs = Date.UTC(year, month - 1, day)
     for (const hour of cron.hours.toReversed()) {
       for (const minute of cron.minutes.toReversed()) {
         const ms = startMs + (hour * 60 + minute) * 60_000
@@ -253,28 +311,34 @@ export function lastFireMs(cron: Cron, atMs: number): number | null {
  * the clocks skip is none, one that comes twice is its first.
  */
 export function nextFireMs(cron: Cron, afterMs: number, zone: TimeZone): number | null {
-  const { year, month, day, secondOfDay } = zone.timeAt(afterMs)
-  for (let ahead = 0; ahead < daysMax; ahead += 1) {
-    const date = dateOf(new Date(Date.UTC(year, month - 1, day + ahead)))
-    if (!namesDate(cron, date)) continue
-    const momentOf = zone.momentsOn(date)
+  const { secondOfDay, ...today } = zone.timeAt(afterMs)
+  for (const date of namedDates(cron, today, 1)) {
+    const isToday = date.day === today.day && date.month === today.month && date.year === today.year
     // What the clocks show first before this they do not show first after it, wherever they are put.
-    for (const second of secondsOf(cron, ahead === 0 ? secondOfDay : 0)) {
-      const ms = momentOf(second)
-      if (ms !== null && ms > afterMs) return ms
+    for (const ms of momentsOf(cron, isToday ? secondOfDay : 0, zone.momentsOn(date))) {
+      if (ms > afterMs) return ms
     }
   }
   return null
 }
 
-/** Of the day, in order, from one of them on. */
-function* secondsOf({ hours, minutes, seconds }: Cron, from: number): Generator<number> {
+/** Of the day, in order, from one of its seconds on. */
+function* momentsOf(
+  { hours, minutes, seconds }: Cron,
+  from: number,
+  momentOf: (secondOfDay: number) => number | null,
+): Generator<number> {
   for (const hour of hours) {
     if ((hour + 1) * 3_600 <= from) continue
+    // All of it is skipped, as every year for a schedule that names the hour on such a day only.
+    if (momentOf(hour * 3_600) === null && momentOf(hour * 3_600 + 3_599) === null) continue
     for (const minute of minutes) {
       const start = (hour * 60 + minute) * 60
       if (start + 60 <= from) continue
-      for (const second of seconds) if (start + second >= from) yield start + second
+      for (const second of seconds) {
+        const ms = start + second < from ? null : momentOf(start + second)
+        if (ms !== null) yield ms
+      }
     }
   }
 }

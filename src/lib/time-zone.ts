@@ -5,9 +5,14 @@
 
 export const dayMs = 86_400_000
 
+/** Of which a zone keeps what it found out. */
+const datesMax = 1_024
+
 export type LocalDate = { readonly year: number; readonly month: number; readonly day: number }
 
 export type LocalTime = LocalDate & { readonly secondOfDay: number }
+
+type MomentOf = (secondOfDay: number) => number | null
 
 /** Null: there is none of that name. */
 export function timeZoneOf(name: string): TimeZone | null {
@@ -21,6 +26,8 @@ export function timeZoneOf(name: string): TimeZone | null {
 
 export class TimeZone {
   readonly #format: Intl.DateTimeFormat
+  /** By the start of a date, as UTC has it. */
+  readonly #moments = new Map<number, MomentOf>()
 
   /** Throws `RangeError` for a name that is none. */
   constructor(name: string) {
@@ -48,9 +55,18 @@ export class TimeZone {
     }
   }
 
-  /** `momentOf` for one date: the zone is asked a few times for all of it. */
-  momentsOn(date: LocalDate): (secondOfDay: number) => number | null {
+  /** `momentOf` for one date: the zone is asked a few times for all of it, and never again. */
+  momentsOn(date: LocalDate): MomentOf {
     const startMs = Date.UTC(date.year, date.month - 1, date.day)
+    const known = this.#moments.get(startMs)
+    if (known !== undefined) return known
+    const momentOf = this.#momentsOn(date, startMs)
+    if (this.#moments.size === datesMax) this.#moments.clear()
+    this.#moments.set(startMs, momentOf)
+    return momentOf
+  }
+
+  #momentsOn(date: LocalDate, startMs: number): MomentOf {
     // All that `momentOf` looks at lies between these two.
     const firstMs = startMs - dayMs
     const lastMs = startMs + 2 * dayMs

@@ -1,7 +1,7 @@
 /** Cron expressions: what they name, before and after a moment, and where clocks are put forward and back. */
 import t from 'tap'
 import { lastFireMs, namesDate, nextFireMs, parseCron, type Cron } from '../../src/lib/cron.ts'
-import { dayMs, TimeZone } from '../../src/lib/time-zone.ts'
+import { dayMs, TimeZone, type LocalDate } from '../../src/lib/time-zone.ts'
 import fc from '../support/fast-check.ts'
 import { amount, seed } from '../support/randomness.ts'
 
@@ -165,6 +165,113 @@ t.test(`the next moment is that of a plain search (seed ${seed})`, async (t) => 
     }),
     { numRuns: amount('FUZZ_CRON', { gate: 300, long: 20_000 }), seed },
   )
+})
+
+/** Every day by itself, and what its month and its weekday are counted anew for each. */
+function namesDay(cron: Cron, { year, month, day }: LocalDate): boolean {
+  if (!cron.months.has(month) || cron.years?.has(year) === false) return false
+  const weekdayOf = (other: number): number =>
+    new Date(Date.UTC(year, month - 1, other)).getUTCDay()
+  const length = new Date(Date.UTC(year, month, 0)).getUTCDate()
+  const workdayNear = (near: number): number => {
+    const workdays = [near, near - 1, near + 1, near - 2, near + 2].filter(
+      (other) => other >= 1 && other <= length && weekdayOf(other) % 6 !== 0,
+    )
+    return workdays[0] ?? Number.NaN
+  }
+  const { plain, last, lastWorkday, workdaysNear } = cron.daysOfMonth
+  const ofMonth =
+    plain.has(day) ||
+    (last && day === length) ||
+    (lastWorkday && day === workdayNear(length)) ||
+    [...workdaysNear].some((near) => near <= length && day === workdayNear(near))
+  const weekday = weekdayOf(day)
+  const ofWeek =
+    cron.daysOfWeek.plain.has(weekday) ||
+    (cron.daysOfWeek.lastOfMonth.has(weekday) && day + 7 > length) ||
+    cron.daysOfWeek.nth.has(weekday * 8 + Math.ceil(day / 7))
+  return cron.anyDayOfMonth || cron.anyDayOfWeek ? ofMonth && ofWeek : ofMonth || ofWeek
+}
+
+/** The midnight of a date that is named, from a moment on or back, at most 15,000 days away. */
+function midnightByWalk(cron: Cron, fromMs: number, by: 1 | -1): number | null {
+  const today = Math.floor(fromMs / dayMs)
+  for (let away = 0; away < 15_000; away += 1) {
+    const ms = (today + away * by) * dayMs
+    const date = new Date(ms)
+    const day = date.getUTCDate()
+    const named = namesDay(cron, {
+      year: date.getUTCFullYear(),
+      month: date.getUTCMonth() + 1,
+      day,
+    })
+    if (named && (by === 1 ? ms > fromMs : ms <= fromMs)) return ms
+  }
+  return null
+}
+
+t.test(`dates are those of a walk from day to day (seed ${seed})`, async (t) => {
+  const some = (min: number, max: number): fc.Arbitrary<string> =>
+    fc
+      .uniqueArray(fc.integer({ min, max }), { minLength: 1, maxLength: 3 })
+      .map((values) => values.join(','))
+  const ofMonth = fc.oneof(
+    fc.constantFrom('*', '*', '?', 'L', 'LW', '30,31', '31', '29', '1W', '31W', '29W,30W', '*/7'),
+    some(1, 31),
+    fc.integer({ min: 1, max: 31 }).map((day) => `${day}W`),
+  )
+  const ofWeek = fc.oneof(
+    fc.constantFrom('*', '*', '?', 'L', '5L', '0#5', '1#1,sunL', 'tue#5', '1-5'),
+    some(0, 7),
+    fc
+      .tuple(fc.integer({ min: 0, max: 7 }), fc.integer({ min: 1, max: 5 }))
+      .map(([day, nth]) => `${day}#${nth}`),
+  )
+  const months = fc.oneof(fc.constantFrom('*', '2', '2', '2,4,6,9,11', '12'), some(1, 12))
+  const years = fc.oneof(fc.constant('*'), fc.constantFrom('1971', '2099'), some(1970, 2099))
+  const spec = fc.tuple(ofMonth, months, ofWeek, years).map((fields) => `0 0 ${fields.join(' ')}`)
+  const moment = fc.oneof(
+    fc.integer({ min: 0, max: Date.UTC(2110, 0, 1) }),
+    fc
+      .tuple(fc.integer({ min: 1970, max: 2100 }), fc.integer({ min: 0, max: 11 }))
+      .map(([year, month]) => Date.UTC(year, month, 1)),
+  )
+  fc.assert(
+    fc.property(spec, moment, (text, ms) => {
+      const cron = cronOf(text)
+      t.equal(nextFireMs(cron, ms, utc), midnightByWalk(cron, ms, 1), `next of ${text}`)
+      t.equal(lastFireMs(cron, ms), midnightByWalk(cron, ms, -1), `last of ${text}`)
+      const { secondOfDay: _, ...today } = utc.timeAt(ms)
+      t.equal(namesDate(cron, today), namesDay(cron, today), text)
+    }),
+    { numRuns: amount('FUZZ_CRON', { gate: 300, long: 20_000 }), seed },
+  )
+})
+
+t.test('what never comes is looked for by months', async (t) => {
+  const asked = t.capture(Date, 'UTC', Date.UTC)
+  for (const text of ['0 0 30 2 *', '0 0 * * * 1971', '0 0 31 2,4,6,9,11 *', '0 0 30W 2 *']) {
+    const cron = cronOf(text)
+    t.equal(nextFireMs(cron, 1_800_000_000_000, utc), null, text)
+    t.ok(asked().length < 1_600, text)
+    t.equal(lastFireMs(cron, 1_800_000_000_000), null, text)
+    t.ok(asked().length < 1_600, text)
+  }
+  t.equal(lastFireMs(cronOf('0 0 * * *'), 9e15), null, 'no date is so late')
+})
+
+t.test('a time that is skipped every year costs little', async (t) => {
+  const berlin = new TimeZone('Europe/Berlin')
+  const asked = t.capture(
+    Intl.DateTimeFormat.prototype,
+    'formatToParts',
+    Object.getOwnPropertyDescriptor(Intl.DateTimeFormat.prototype, 'formatToParts')?.value,
+  )
+  const now = Date.UTC(2026, 5, 1)
+  t.equal(nextFireMs(cronOf('* * 2 ? 3 sunL *'), now, berlin), null)
+  t.ok(asked().length < 1_200, 'by 41 dates')
+  t.equal(nextFireMs(cronOf('1 2 2 ? 3 sunL *'), now, berlin), null)
+  t.equal(asked().length, 1, 'the dates are known')
 })
 
 t.test('a zone is asked a few times, however late it is in the day', async (t) => {
