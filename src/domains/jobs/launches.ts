@@ -3,6 +3,7 @@
  * to be started while none led, and goes on.
  */
 import { randomUUID } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import type { OnCommand, Reader } from '../../fsm/domain.ts'
 import { chunks } from '../../lib/chunks.ts'
 import { periodic as rounds, type Running } from '../../lib/periodic.ts'
@@ -12,6 +13,7 @@ import { onView } from '../host.ts'
 import { deregisterJob, registerJob } from './commands.ts'
 import { dispatchJob, launchJob } from './launch-commands.ts'
 import { isOverlapped, jobOf, newestVersionOf, periodicJobs } from './queries.ts'
+import { schedulesOf } from './rules-model.ts'
 import type { JobRow } from './table.ts'
 import { nextLaunchMs } from './zones.ts'
 
@@ -22,6 +24,8 @@ const gapMs = 20
 /** Later than this the launch has the time at which it is made. */
 const lateMs = 10_000
 const launchesAtOnce = 16
+/** Which are looked into before others have a turn: a new leader looks into those of all periodic jobs. */
+const schedulesPerTurn = 64
 
 type JobKey = Pick<JobRow, 'namespace' | 'id'>
 
@@ -42,6 +46,8 @@ class Launches implements Running {
   readonly #unsubscribe: readonly (() => void)[]
   readonly #rounds: ReturnType<typeof rounds>
   #isRead = false
+  /** Schedules looked into since others had a turn. */
+  #looked = 0
 
   constructor(context: LaunchesContext) {
     const { clock, log, onCommand } = context
@@ -79,7 +85,7 @@ class Launches implements Running {
   }
 
   async #round(signal: AbortSignal): Promise<number> {
-    await this.#look()
+    await this.#look(signal)
     const nowMs = this.#context.clock.wallMs()
     const due = [...this.#planned.values()].filter(({ dueMs }) => dueMs <= nowMs)
     for (const together of chunks(due, launchesAtOnce)) {
@@ -92,7 +98,7 @@ class Launches implements Running {
     return Math.max(0, Math.min(roundMs, next - nowMs))
   }
 
-  async #look(): Promise<void> {
+  async #look(signal: AbortSignal): Promise<void> {
     const { view } = this.#context
     // Before the view is opened: what changes while it is read is not in it.
     const changed = [...this.#changed.values()]
@@ -101,17 +107,30 @@ class Launches implements Running {
       await onView(view, async (reader) => {
         if (!this.#isRead) {
           for await (const page of periodicJobs(reader)) {
-            for (const row of page) this.#plan(reader, row)
+            for (const row of page) await this.#planInTurn(reader, row, signal)
           }
           this.#isRead = true
         }
-        for (const key of changed) this.#plan(reader, jobOf(reader, key.namespace, key.id) ?? key)
+        for (const key of changed) {
+          const row = jobOf(reader, key.namespace, key.id)
+          await this.#planInTurn(reader, row ?? key, signal)
+        }
       })
     } catch (error) {
       // With those that changed.
       this.#isRead = false
-      throw error
+      if (!signal.aborted) throw error
     }
+  }
+
+  /** Rejects at the stop. */
+  async #planInTurn(reader: Reader, job: JobRow | JobKey, signal: AbortSignal): Promise<void> {
+    if (this.#looked >= schedulesPerTurn) {
+      this.#looked = 0
+      await setImmediate()
+      signal.throwIfAborted()
+    }
+    this.#plan(reader, job)
   }
 
   /** From the last launch on, not from now: what is past is due. */
@@ -123,6 +142,7 @@ class Launches implements Running {
       return
     }
     const periodic = newestVersionOf(reader, job)?.spec.Periodic ?? null
+    this.#looked += periodic === null ? 1 : schedulesOf(periodic).length
     const sinceMs = Math.max(job.periodic.launchedMs, this.#skippedMs.get(key) ?? 0)
     const dueMs = periodic === null ? null : nextLaunchMs(periodic, sinceMs)
     if (dueMs === null) return

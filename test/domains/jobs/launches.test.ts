@@ -1,4 +1,5 @@
 /** Periodic jobs: the leader starts a job of each at its times, and a new leader goes on where the last one stopped. */
+import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { eventuallyTrue } from '../../support/eventually.ts'
 import { manualClock } from '../../support/manual-clock.ts'
@@ -149,6 +150,30 @@ t.test('a job that is stopped, purged or switched off is not started', async (t)
   await register(nightly())
   await server.ask('DELETE', '/v1/job/tick?purge=true')
   await passUntil(3 * minute, 2)
+})
+
+t.test('a new leader looks into many schedules in turns', async (t) => {
+  const Specs = Array.from({ length: 64 }, (_, at) => `${at % 60} ${at % 24} 30 2 *`)
+  const { server, register, newLeader } = await periodic(t, nightly({ Spec: '', Specs }))
+  for (let count = 0; count < 12; count += 1) {
+    await register({ ...nightly({ Spec: '', Specs }), ID: `never-${count}` })
+  }
+  const looked = t.capture(
+    Intl.DateTimeFormat.prototype,
+    'formatToParts',
+    Object.getOwnPropertyDescriptor(Intl.DateTimeFormat.prototype, 'formatToParts')?.value,
+  )
+  await newLeader(0)
+  const perTurn: number[] = []
+  await eventuallyTrue('all are looked into', async () => {
+    for (let turn = 0; turn < 100; turn += 1) {
+      await setImmediate()
+      perTurn.push(looked().length)
+    }
+    return perTurn.reduce((sum, count) => sum + count) >= 13 * 64
+  })
+  t.ok(Math.max(...perTurn) <= 2 * 64, 'others have their turns between')
+  t.match((await server.ask('GET', '/v1/job/tick')).status, 200)
 })
 
 t.test('another schedule counts from its registration', async (t) => {
