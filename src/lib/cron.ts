@@ -61,6 +61,8 @@ export type Cron = {
   readonly daysOfWeek: DayOfWeekRule
   readonly anyDayOfMonth: boolean
   readonly anyDayOfWeek: boolean
+  /** Its hours are `*` or a step over all of them: it goes by the time that passes, also where the clocks are put back. */
+  readonly everyHour: boolean
   /** Its fields are the five of every cron, with nothing special in them. */
   readonly isPlain: boolean
 }
@@ -111,6 +113,7 @@ function parsed(parts: readonly string[]): Cron {
     ...fields,
     anyDayOfMonth: isAny(ofMonth),
     anyDayOfWeek: isAny(ofWeek),
+    everyHour: hours.split(',').some((item) => item.startsWith('*')),
     isPlain: parts.length === 5 && !hasSpecials(fields),
   }
 }
@@ -308,18 +311,49 @@ export function lastFireMs(cron: Cron, atMs: number): number | null {
 
 /**
  * The first moment after `afterMs` that the expression names in a time zone; null: there is none in the next 40 years. A time that
- * the clocks skip is none, one that comes twice is its first.
+ * the clocks skip is none. One that comes twice is its first, and its second as well where the hours are `*` or a step.
  */
 export function nextFireMs(cron: Cron, afterMs: number, zone: TimeZone): number | null {
+  const first = nextFirstMs(cron, afterMs, zone)
+  const second = cron.everyHour ? nextSecondMs(cron, afterMs, zone) : null
+  return first === null || second === null ? (first ?? second) : Math.min(first, second)
+}
+
+/** Of the times that come twice only the first. */
+function nextFirstMs(cron: Cron, afterMs: number, zone: TimeZone): number | null {
   const { secondOfDay, ...today } = zone.timeAt(afterMs)
   for (const date of namedDates(cron, today, 1)) {
-    const isToday = date.day === today.day && date.month === today.month && date.year === today.year
     // What the clocks show first before this they do not show first after it, wherever they are put.
-    for (const ms of momentsOf(cron, isToday ? secondOfDay : 0, zone.momentsOn(date))) {
-      if (ms > afterMs) return ms
+    const from = isSame(date, today) ? secondOfDay : 0
+    for (const ms of momentsOf(cron, from, zone.momentsOn(date))) if (ms > afterMs) return ms
+  }
+  return null
+}
+
+/**
+ * Of the times that come twice only the second, where the first was at `afterMs` or before. Of all other times the first comes
+ * earlier.
+ */
+function nextSecondMs(cron: Cron, afterMs: number, zone: TimeZone): number | null {
+  const back = zone.putBackNear(afterMs)
+  if (back === null) return null
+  const { changeMs, byMs, offsetMs } = back
+  const shownMs = Math.max(changeMs, afterMs) + offsetMs
+  const today = dateOf(new Date(shownMs))
+  for (const date of namedDates(cron, today, 1)) {
+    const startMs = Date.UTC(date.year, date.month - 1, date.day) - offsetMs
+    if (startMs >= changeMs + byMs) return null
+    const from = isSame(date, today) ? Math.floor((shownMs % dayMs) / 1_000) : 0
+    for (const ms of momentsOf(cron, from, (second) => startMs + second * 1_000)) {
+      if (ms >= changeMs + byMs) return null
+      if (ms >= changeMs && ms > afterMs) return ms
     }
   }
   return null
+}
+
+function isSame(date: LocalDate, { year, month, day }: LocalDate): boolean {
+  return date.day === day && date.month === month && date.year === year
 }
 
 /** Of the day, in order, from one of its seconds on. */

@@ -5,12 +5,22 @@
 
 export const dayMs = 86_400_000
 
+/** The clocks are put back by less: by an hour mostly, by three at most since 1970. */
+const nearMs = 5 * 3_600_000
+
 /** Of which a zone keeps what it found out. */
 const datesMax = 1_024
 
 export type LocalDate = { readonly year: number; readonly month: number; readonly day: number }
 
 export type LocalTime = LocalDate & { readonly secondOfDay: number }
+
+/** From then on the clocks show again what they showed so long before. `offsetMs`: how far ahead of UTC they are then. */
+export type PutBack = {
+  readonly changeMs: number
+  readonly byMs: number
+  readonly offsetMs: number
+}
 
 type MomentOf = (secondOfDay: number) => number | null
 
@@ -28,6 +38,7 @@ export class TimeZone {
   readonly #format: Intl.DateTimeFormat
   /** By the start of a date, as UTC has it. */
   readonly #moments = new Map<number, MomentOf>()
+  #putBack: { readonly fromMs: number; readonly found: PutBack | null } | null = null
 
   /** Throws `RangeError` for a name that is none. */
   constructor(name: string) {
@@ -81,6 +92,23 @@ export class TimeZone {
       if (shown - before < changeMs) return shown - before
       return shown - after >= changeMs ? shown - after : null
     }
+  }
+
+  /**
+   * How the clocks are put back near a moment. Null: what they showed up to that moment they do not show again after it.
+   */
+  putBackNear(ms: number): PutBack | null {
+    const fromMs = Math.floor(ms / 3_600_000) * 3_600_000 - nearMs
+    const toMs = fromMs + 2 * nearMs
+    const known = this.#putBack
+    if (known?.fromMs === fromMs) return known.found
+    const before = this.#offsetMs(fromMs)
+    const offsetMs = this.#offsetMs(toMs)
+    const byMs = before - offsetMs
+    const found =
+      byMs <= 0 ? null : { changeMs: this.#changeMs(fromMs, toMs, before), byMs, offsetMs }
+    this.#putBack = { fromMs, found }
+    return found
   }
 
   /** The first second from which on they are no longer so far ahead, as at `fromMs`; at `toMs` they are not. */

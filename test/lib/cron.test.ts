@@ -1,6 +1,7 @@
 /** Cron expressions: what they name, before and after a moment, and where clocks are put forward and back. */
 import t from 'tap'
 import { lastFireMs, namesDate, nextFireMs, parseCron, type Cron } from '../../src/lib/cron.ts'
+import { nextOfSchedules } from '../../src/lib/schedule.ts'
 import { dayMs, TimeZone, type LocalDate } from '../../src/lib/time-zone.ts'
 import fc from '../support/fast-check.ts'
 import { amount, seed } from '../support/randomness.ts'
@@ -70,7 +71,7 @@ t.test('the next moment that is named', async (t) => {
 })
 
 t.test(
-  'where the clocks change, a time that is skipped does not come, and one that comes twice comes once',
+  'where the clocks change, a time that is skipped does not come, and a named one that comes twice comes once',
   async (t) => {
     const berlin = new TimeZone('Europe/Berlin')
     const cron = cronOf('30 2 * * *')
@@ -97,7 +98,11 @@ t.test(
 /** Every second of every day, as the zone itself says; null: there is none within the days. */
 function nextBySearch(cron: Cron, afterMs: number, zone: TimeZone, days: number): number | null {
   const today = zone.timeAt(afterMs)
-  for (let ahead = 0; ahead < days; ahead += 1) {
+  const found: number[] = []
+  let sinceFound = 0
+  for (let ahead = cron.everyHour ? -1 : 0; ahead < days; ahead += 1) {
+    // A part of a day may come again in the day after it.
+    if (found.length > 0 && (!cron.everyHour || ++sinceFound > 1)) break
     const start = new Date(Date.UTC(today.year, today.month - 1, today.day + ahead))
     const date = {
       year: start.getUTCFullYear(),
@@ -108,14 +113,63 @@ function nextBySearch(cron: Cron, afterMs: number, zone: TimeZone, days: number)
     for (const hour of cron.hours) {
       for (const minute of cron.minutes) {
         for (const second of cron.seconds) {
-          const ms = zone.momentOf(date, (hour * 60 + minute) * 60 + second)
-          if (ms !== null && ms > afterMs) return ms
+          const ofDay = (hour * 60 + minute) * 60 + second
+          const first = zone.momentOf(date, ofDay)
+          const moments = cron.everyHour ? momentsShowing(zone, date, ofDay) : [first]
+          found.push(...moments.filter((ms) => ms !== null && ms > afterMs).map(Number))
         }
       }
     }
   }
-  return null
+  return found.length === 0 ? null : Math.min(...found)
 }
+
+/** Also the second of two. */
+function momentsShowing(zone: TimeZone, date: LocalDate, secondOfDay: number): readonly number[] {
+  const msOf = (shown: LocalDate, second: number): number =>
+    Date.UTC(shown.year, shown.month - 1, shown.day) + second * 1_000
+  const shownAt = (ms: number): number => {
+    const shown = zone.timeAt(ms)
+    return msOf(shown, shown.secondOfDay)
+  }
+  const wanted = msOf(date, secondOfDay)
+  const offsets = [wanted - dayMs, wanted + dayMs].map((ms) => shownAt(ms) - ms)
+  return offsets.map((offset) => wanted - offset).filter((ms) => shownAt(ms) === wanted)
+}
+
+t.test('where hours are not restricted, a time that comes twice comes twice', async (t) => {
+  const firesOf = (text: string, zone: string, startMs: number, count: number) => {
+    const found = [startMs]
+    while (found.length <= count) {
+      const next = nextOfSchedules([text], zone, found.at(-1) ?? 0)
+      if (next === null) throw new Error(`${text} ends`)
+      found.push(next)
+    }
+    return found.slice(1).map((ms) => new Date(ms).toISOString().slice(8, 16))
+  }
+  const berlin = ['Europe/Berlin', Date.UTC(2026, 9, 25, 0, 40)] as const
+  const quarters = ['00:45', '01:00', '01:15', '01:30', '01:45', '02:00', '02:15']
+  const at = (times: readonly string[]) => times.map((time) => `25T${time}`)
+  for (const hours of ['*', '*/1', '0,*']) {
+    t.same(firesOf(`*/15 ${hours} * * *`, ...berlin, 7), at(quarters), hours)
+  }
+  t.same(firesOf('30 */2 * * *', ...berlin, 2), at(['01:30', '03:30']))
+  t.same(firesOf('30 0-23 * * *', ...berlin, 2), at(['02:30', '03:30']), 'hours that are named')
+  t.same(firesOf('30 2,3 * * *', ...berlin, 1), at(['02:30']))
+  // Only this day.
+  t.same(
+    firesOf('59 * 25 10 * 2026', 'Europe/Berlin', Date.UTC(2026, 9, 25, 0, 59), 1),
+    at(['01:59']),
+  )
+  const newYork = Date.UTC(2026, 10, 1, 4, 30)
+  for (const text of ['0 * * * *', '@hourly']) {
+    t.same(firesOf(text, 'America/New_York', newYork, 3), ['01T05:00', '01T06:00', '01T07:00'])
+  }
+  // From 0:01 to 23:01 of the day before.
+  const stJohns = ['America/St_Johns', Date.UTC(2010, 10, 7, 2, 29)] as const
+  t.same(firesOf('0,30 * * * *', ...stJohns, 4), ['07T02:30', '07T03:00', '07T03:30', '07T04:00'])
+  t.same(firesOf('30 * 6 11 * 2010', ...stJohns, 1), ['07T03:00'])
+})
 
 t.test(`the next moment is that of a plain search (seed ${seed})`, async (t) => {
   // Among them a date that never came: 30 December 2011 in Apia.
@@ -152,7 +206,7 @@ t.test(`the next moment is that of a plain search (seed ${seed})`, async (t) => 
       fc.uniqueArray(fc.integer({ min, max }), { minLength: 1, maxLength: 3 }).map(String),
       fc.constantFrom(`*/${Math.ceil(max / 3)}`, `${max}`, `${min}`),
     )
-  const hours = fc.oneof(field(0, 23), fc.constantFrom('*', '0-3', '22,23,0'))
+  const hours = fc.oneof(field(0, 23), fc.constantFrom('*', '*/2', '0-3', '22,23,0'))
   const days = fc.constantFrom('* * *', '* * *', '29-31 * *', '* * sun', '30 12 *')
   const spec = fc
     .tuple(field(0, 59), field(0, 59), hours, days)
@@ -284,13 +338,16 @@ t.test('a zone is asked a few times, however late it is in the day', async (t) =
   )
   const late = Date.UTC(2026, 6, 1, 21, 58)
   t.equal(nextFireMs(every, late, berlin), late + 1_000)
-  t.equal(asked().length, 3)
+  t.equal(asked().length, 5)
   // The clocks go from 3 to 2 on this day.
   const changed = Date.UTC(2026, 9, 25, 22, 58)
   t.equal(nextFireMs(every, changed, berlin), changed + 1_000)
   t.ok(asked().length < 30)
-  // They show 2 for the second time, which counts for nothing.
-  t.equal(nextFireMs(every, Date.UTC(2026, 9, 25, 1), berlin), Date.UTC(2026, 9, 25, 2))
+  // They show 2 for the second time, which counts for nothing where hours are named.
+  const again = Date.UTC(2026, 9, 25, 1)
+  t.equal(nextFireMs(cronOf('* * 0-23 * * * *'), again, berlin), Date.UTC(2026, 9, 25, 2))
+  t.ok(asked().length < 30)
+  t.equal(nextFireMs(every, again, berlin), again + 1_000)
   t.ok(asked().length < 30)
 })
 

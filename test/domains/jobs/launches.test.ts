@@ -14,8 +14,8 @@ function nightly(periodic: Json = {}): Json {
   return jobWith({ ID: 'tick', Type: 'batch', Periodic: { Spec: '* * * * *', ...periodic } })
 }
 
-async function periodic(t: Test, job: Json = nightly()) {
-  const clock = manualClock(startMs)
+async function periodic(t: Test, job: Json = nightly(), beginMs = startMs) {
+  const clock = manualClock(beginMs)
   const server = await serverOfOne(t, { clock, requestClock: clock })
   let duty = server.startDuty('launches')
   t.teardown(() => duty.stop())
@@ -90,6 +90,18 @@ t.test('several schedules, in a time zone', async (t) => {
   )
   await passUntil(10 * minute, 2)
   t.same(await ids(), [idAt(first + 4 * minute), idAt(first + 6 * minute)])
+})
+
+t.test('where the clocks are put back, each time has a launch of its own', async (t) => {
+  const Periodic = { Spec: '*/30 * * * *', TimeZone: 'Europe/Berlin' }
+  // They go from 3 to 2 at 1:00.
+  const half = Date.UTC(2026, 9, 25, 0, 30)
+  const { passUntil, ids } = await periodic(t, nightly(Periodic), half - minute)
+  await passUntil(122 * minute, 5)
+  t.same(
+    await ids(),
+    [0, 1, 2, 3, 4].map((at) => idAt(half + at * 30 * minute)),
+  )
 })
 
 t.test('what was missed while none led is started once, and then it goes on', async (t) => {
