@@ -100,7 +100,7 @@ export const launchJob = defineCommand({
     parentModifyIndex: Count,
     /** The time that its id has. */
     launchMs: TimeMs,
-    /** By hand: the schedule does not matter. */
+    /** By hand, or by a leader whose clock is behind the last launch: that one does not matter. */
     forced: Type.Boolean(),
     evaluationId: RowId,
     nowMs: TimeMs,

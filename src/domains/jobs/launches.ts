@@ -12,6 +12,7 @@ import { keyOfJob } from '../evaluations/model.ts'
 import { onView } from '../host.ts'
 import { deregisterJob, registerJob } from './commands.ts'
 import { dispatchJob, launchJob } from './launch-commands.ts'
+import { launchedId } from './dispatch-model.ts'
 import { isOverlapped, jobOf, newestVersionOf, periodicJobs } from './queries.ts'
 import { schedulesOf } from './rules-model.ts'
 import type { JobRow } from './table.ts'
@@ -23,6 +24,8 @@ const retryMs = 1_000
 const gapMs = 20
 /** Later than this the launch has the time at which it is made. */
 const lateMs = 10_000
+/** A launch that lies further ahead was made by a clock that was wrong, here or on another server. */
+const aheadMsMax = 60_000
 const launchesAtOnce = 16
 /** Which are looked into before others have a turn: a new leader looks into those of all periodic jobs. */
 const schedulesPerTurn = 64
@@ -41,11 +44,17 @@ class Launches implements Running {
   readonly #context: LaunchesContext
   readonly #planned = new Map<string, Planned>()
   readonly #changed = new Map<string, JobKey>()
-  /** Until then a job was not to start, for one of its id that was registered before overlaps. Of this leader alone: the next one makes up for the last. */
-  readonly #skippedMs = new Map<string, number>()
+  /**
+   * Up to then a job was looked after, though its row does not say so: it was not to start, for one of its id that was registered
+   * before overlaps, or its row says `#ahead`. Of this leader alone: the next one makes up for the last.
+   */
+  readonly #sinceMs = new Map<string, number>()
+  /** Last launches of rows that lie ahead of the clock, and count for nothing until it is there. */
+  readonly #ahead = new Map<string, number>()
   readonly #unsubscribe: readonly (() => void)[]
   readonly #rounds: ReturnType<typeof rounds>
   #isRead = false
+  #lookedMs = 0
   /** Schedules looked into since others had a turn. */
   #looked = 0
 
@@ -99,7 +108,13 @@ class Launches implements Running {
   }
 
   async #look(signal: AbortSignal): Promise<void> {
-    const { view } = this.#context
+    const { clock, log, view } = this.#context
+    const nowMs = clock.wallMs()
+    if (nowMs < this.#lookedMs - aheadMsMax && this.#isRead) {
+      log.warn('the clock of this machine was put back: periodic jobs are planned anew')
+      this.#isRead = false
+    }
+    this.#lookedMs = nowMs
     // Before the view is opened: what changes while it is read is not in it.
     const changed = [...this.#changed.values()]
     this.#changed.clear()
@@ -138,42 +153,69 @@ class Launches implements Running {
     const key = keyOf(job)
     this.#planned.delete(key)
     if (!('periodic' in job) || job.periodic === undefined || job.stop) {
-      this.#skippedMs.delete(key)
+      this.#sinceMs.delete(key)
+      this.#ahead.delete(key)
       return
     }
     const periodic = newestVersionOf(reader, job)?.spec.Periodic ?? null
     this.#looked += periodic === null ? 1 : schedulesOf(periodic).length
-    const sinceMs = Math.max(job.periodic.launchedMs, this.#skippedMs.get(key) ?? 0)
+    const sinceMs = this.#lastMs(key, job.periodic.launchedMs)
     const dueMs = periodic === null ? null : nextLaunchMs(periodic, sinceMs)
     if (dueMs === null) return
     const { namespace, id, jobModifyIndex } = job
     this.#planned.set(key, { namespace, id, jobModifyIndex, dueMs })
   }
 
+  /** What lies ahead counts for nothing: else a clock that was wrong for a moment would stop jobs for as long as it was wrong by. */
+  #lastMs(key: string, launchedMs: number): number {
+    const nowMs = Math.floor(this.#context.clock.wallMs())
+    const known = this.#sinceMs.get(key) ?? 0
+    const ownMs = known > nowMs + aheadMsMax ? 0 : known
+    // Still so when the clock has nearly come there.
+    const isAhead = launchedMs > nowMs + aheadMsMax || this.#ahead.get(key) === launchedMs
+    if (!isAhead || launchedMs <= nowMs) {
+      this.#ahead.delete(key)
+      return Math.max(launchedMs, ownMs)
+    }
+    this.#ahead.set(key, launchedMs)
+    const sinceMs = ownMs === 0 ? nowMs : ownMs
+    this.#sinceMs.set(key, sinceMs)
+    return sinceMs
+  }
+
   async #launch({ namespace, id, jobModifyIndex, dueMs }: Planned): Promise<void> {
     const { clock, log, propose, view } = this.#context
     const nowMs = Math.floor(clock.wallMs())
     const job = { namespace, id }
-    const isSkipped = await onView(view, async (reader) => {
+    const key = keyOf(job)
+    const { row, isSkipped, isLaunched } = await onView(view, async (reader) => {
       const row = jobOf(reader, namespace, id)
-      return row !== null && (await isOverlapped(reader, row))
+      return {
+        row,
+        isSkipped: row !== null && (await isOverlapped(reader, row)),
+        isLaunched: jobOf(reader, namespace, launchedId(id, dueMs)) !== null,
+      }
     })
     if (isSkipped) {
-      this.#skippedMs.set(keyOf(job), nowMs)
-      this.#changed.set(keyOf(job), job)
+      this.#sinceMs.set(key, nowMs)
+      this.#changed.set(key, job)
       log.info('a periodic job was not started: an earlier launch runs', job)
       return
     }
+    // By time, but the command refuses what is not after the last launch. A time that was launched has its job already.
+    const forced = row?.periodic !== undefined && this.#ahead.get(key) === row.periodic.launchedMs
+    const isLate = nowMs - dueMs > lateMs && !(forced && isLaunched)
     const { outcome } = await propose(launchJob, {
       namespace,
       parentId: id,
       parentModifyIndex: jobModifyIndex,
-      launchMs: nowMs - dueMs > lateMs ? nowMs : dueMs,
-      forced: false,
+      launchMs: isLate ? nowMs : dueMs,
+      forced,
       evaluationId: randomUUID(),
       nowMs,
     })
-    this.#changed.set(keyOf(job), job)
+    if (forced) this.#sinceMs.set(key, nowMs)
+    this.#changed.set(key, job)
     if (outcome.type === 'launched') {
       log.info('a periodic job was started', { ...job, started: outcome.row.id })
     } else if (outcome.type === 'overlaps') {

@@ -15,7 +15,9 @@ function nightly(periodic: Json = {}): Json {
 }
 
 async function periodic(t: Test, job: Json = nightly(), beginMs = startMs) {
-  const clock = manualClock(beginMs)
+  let wrongMs = 0
+  const manual = manualClock(beginMs)
+  const clock = { ...manual, wallMs: () => manual.wallMs() + wrongMs }
   const server = await serverOfOne(t, { clock, requestClock: clock })
   let duty = server.startDuty('launches')
   t.teardown(() => duty.stop())
@@ -48,6 +50,8 @@ async function periodic(t: Test, job: Json = nightly(), beginMs = startMs) {
         { everyMs: 5 },
       )
     },
+    /** The process does nothing meanwhile. */
+    holdUp: (ms: number) => manual.advance(ms),
     /** While `ms` pass none leads. */
     newLeader: async (ms: number) => {
       await duty.stop()
@@ -55,6 +59,10 @@ async function periodic(t: Test, job: Json = nightly(), beginMs = startMs) {
       duty = server.startDuty('launches')
     },
     nowMs: () => clock.wallMs(),
+    /** The wall clock is ahead by so much from now on. */
+    setWrong: (ms: number) => {
+      wrongMs = ms
+    },
   }
 }
 
@@ -121,6 +129,44 @@ t.test('a new leader starts nothing again', async (t) => {
   await newLeader(0)
   await passUntil(1_000, 1)
   await passUntil(minute, 2)
+})
+
+t.test('a clock that was ahead for a moment does not stop jobs for as long', async (t) => {
+  const { passUntil, holdUp, newLeader, setWrong, ids, nowMs } = await periodic(t)
+  await passUntil(minute, 1)
+  // What it missed is made up for, and one is launched at its time by this clock.
+  setWrong(9.5 * minute)
+  await passUntil(minute + 10_000, 3)
+  const [, late = '', early] = await ids()
+  const earlyMs = first + 11 * minute
+  t.equal(early, idAt(earlyMs))
+  setWrong(0)
+  const expected = [...(await ids())]
+  for (let at = 0; nowMs() < earlyMs + 2 * minute; at += 1) {
+    const id = idAt(Math.ceil(nowMs() / minute) * minute)
+    // What was launched is not launched again.
+    if (id !== early) expected.push(id)
+    // Over ten seconds late, from when on a launch has the time at which it is made.
+    else holdUp(40_000)
+    await passUntil(id === early ? 20_000 : minute, expected.length)
+    if (at === 4) await newLeader(0)
+  }
+  t.same(await ids(), expected.toSorted())
+  t.ok(expected.length > 12)
+  t.ok(expected.includes(late))
+})
+
+t.test('overlaps are prohibited also after a clock that was ahead', async (t) => {
+  const { server, passUntil, setWrong, ids } = await periodic(t, nightly({ ProhibitOverlap: true }))
+  setWrong(60 * minute)
+  await passUntil(minute, 1)
+  setWrong(0)
+  await passUntil(3 * minute, 1)
+  const [id = ''] = await ids()
+  await server.ask('DELETE', `/v1/job/${encodeURIComponent(id)}?purge=true`)
+  await passUntil(minute, 1)
+  const [next = ''] = await ids()
+  t.ok(next < id, 'the next time of the clock that is right')
 })
 
 t.test('while an earlier launch runs, none is made where overlaps are prohibited', async (t) => {
