@@ -5,13 +5,27 @@
  */
 import { dayMs, type LocalDate, type TimeZone } from './time-zone.ts'
 
-const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
-const weekdays = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
+const months = [
+  'january',
+  'february',
+  'march',
+  'april',
+  'may',
+  'june',
+  'july',
+  'august',
+  'september',
+  'october',
+  'november',
+  'december',
+]
+const weekdays = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday']
 
 type Field = {
   readonly name: string
   readonly min: number
   readonly max: number
+  /** Which may be cut down to three letters. */
   readonly words: readonly string[]
 }
 
@@ -145,7 +159,7 @@ function daysOfWeekOf(text: string): DayOfWeekRule {
   const lastOfMonth = new Set<number>()
   const nth = new Set<number>()
   for (const item of text.split(',')) {
-    const [, named = '', last, which] = /^([a-z0-9]{1,3})(?:(l)|#([1-5]))$/.exec(item) ?? []
+    const [, named = '', last, which] = /^([a-z0-9]{1,9})(?:(l)|#([1-5]))$/.exec(item) ?? []
     const day = valueOf(named, dayOfWeek)
     if (item === 'l') plain.push('6')
     else if (day === null) plain.push(item)
@@ -172,7 +186,9 @@ function setOf(text: string, field: Field): Set<number> {
     const from = first === undefined ? field.min : valueOf(first, field)
     // `5/10` goes on to the end of the field.
     const open = first === undefined || steps !== undefined ? field.max : from
-    const to = last === undefined ? open : valueOf(last, field)
+    const end = last === undefined ? open : valueOf(last, field)
+    // A range of days that ends in Sunday goes on to the end of the week.
+    const to = field === dayOfWeek && end === 0 && from !== 0 ? 7 : end
     if (from === null || to === null || from > to) throw new BadItem(item, field)
     for (let value = from; value <= to; value += Number(steps ?? 1)) set.add(value)
   }
@@ -180,7 +196,7 @@ function setOf(text: string, field: Field): Set<number> {
 }
 
 function valueOf(text: string, { min, max, words }: Field): number | null {
-  const word = words.indexOf(text)
+  const word = words.findIndex((name) => name === text || name.slice(0, 3) === text)
   // Months begin at 1, days of the week at 0.
   const value = word >= 0 ? word + min : /^\d{1,4}$/.test(text) ? Number(text) : Number.NaN
   return value >= min && value <= max ? value : null

@@ -351,6 +351,24 @@ t.test('a zone is asked a few times, however late it is in the day', async (t) =
   t.ok(asked().length < 30)
 })
 
+t.test('names of months and days are short or whole, and ranges end in Sunday', async (t) => {
+  const same: readonly (readonly [string, string])[] = [
+    ['0 0 * * SATURDAY', '0 0 * * 6'],
+    ['0 0 * * Monday-fri', '0 0 * * 1-5'],
+    ['0 0 * * sunday,Wednesday', '0 0 * * 0,3'],
+    ['0 0 * * SundayL', '0 0 * * 0L'],
+    ['0 0 * * wednesday#2', '0 0 * * 3#2'],
+    ['0 0 1 January *', '0 0 1 1 *'],
+    ['0 0 1 MAY,september-DEC *', '0 0 1 5,9-12 *'],
+    ['0 0 * * FRI-SUN', '0 0 * * 0,5,6'],
+    ['0 0 * * 5-0', '0 0 * * 5-7'],
+    ['0 0 * * MON-SUNDAY/2', '0 0 * * 0,1,3,5'],
+    ['0 0 * * sun-sat', '0 0 * * 0-6'],
+    ['0 0 * * sun-sun', '0 0 * * 0'],
+  ]
+  for (const [text, plain] of same) t.same(cronOf(text), cronOf(plain), text)
+})
+
 t.test('what is no expression says what is wrong', async (t) => {
   const rows: readonly (readonly [string, RegExp])[] = [
     ['', /must have five fields/],
@@ -368,6 +386,9 @@ t.test('what is no expression says what is wrong', async (t) => {
     ['* * * * 8l', /has no day of the week "8l"/],
     ['* * * * * 1969', /has no year "1969"/],
     ['*/0 * * * *', /has no minute "\*\/0"/],
+    ['* * * * satur', /has no day of the week "satur"/],
+    ['* * * * fri-mon', /has no day of the week "fri-mon"/],
+    ['* * * janua *', /has no month "janua"/],
     ['5-1 * * * *', /has no minute "5-1"/],
     ['1, * * * *', /has no minute ""/],
     [`${'1,'.repeat(200)}1 * * * *`, /has over 256 letters/],
