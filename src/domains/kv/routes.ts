@@ -23,7 +23,6 @@ import {
 } from '../../api/shape.ts'
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { parseSessionId } from '../sessions/model.ts'
 import { kvList, kvNames, kvRead, kvWrite } from './methods.ts'
 import {
   checkKey,
@@ -261,10 +260,8 @@ function throwUnlessFalse(operation: Operation, { type }: Refusal): void {
       return
     case 'unknownSession': {
       const session = 'session' in operation ? operation.session.slice(0, 100) : ''
-      const text = `invalid session ${JSON.stringify(session)}`
-      // One that has ended is no mistake of the request: Patroni makes another where Consul's status says so.
-      if (parseSessionId(session) !== undefined) throw new HttpRefusal(500, text)
-      throw new MusterError('invalid_argument', text)
+      // Consul's status: one that has ended is no mistake of the request, and Patroni makes another when it is told so.
+      throw new HttpRefusal(500, `invalid session ${JSON.stringify(session)}`)
     }
     case 'tooMuch':
       throw new MusterError(
