@@ -3,6 +3,7 @@
  * hidden: the next parameter that is invented, and every misspelt one, is hidden until it stands here.
  */
 import { looksLikeAddress } from '../lib/host-port.ts'
+import { isUuid, uuidInAnyCase } from '../lib/uuid.ts'
 
 export const hidden = '<redacted>'
 
@@ -17,7 +18,6 @@ const secretLengthMin = 8
 const unknownPartLengthMax = 24
 
 /** In parts of a path and values of parameters that have one form: whatever has another is in the wrong place. */
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const number = /^\d{1,20}$/
 const duration = /^[\dhmnsu.]{1,20}$/
 const word = /^[a-z0-9_]{0,12}$/i
@@ -29,7 +29,7 @@ const shownParameters = new Map<string, RegExp>(
     [
       [number, 'cas flags index lock_index per_page seconds'],
       [duration, 'max_stale wait'],
-      [uuid, 'acquire release'],
+      [uuidInAnyCase, 'acquire release'],
       [
         word,
         'capabilities consistent debug detailed enable force format full keys log_json log_level',
@@ -44,8 +44,8 @@ const shownParameters = new Map<string, RegExp>(
 
 /** Parameters of paths that have one form, UUIDs or addresses. Whatever else stands there may be a secret, that of the UUID for one. */
 const parameterForms: ReadonlyMap<string, (text: string) => boolean> = new Map([
-  [':accessor', (text) => uuid.test(text)],
-  [':uuid', (text) => uuid.test(text)],
+  [':accessor', isUuid],
+  [':uuid', isUuid],
   [':address', (text) => looksLikeAddress(decoded(text))],
 ])
 

@@ -7,7 +7,7 @@
  */
 import type { MemberView } from '../gossip/gossip.ts'
 import { hostPort, type HttpAddress } from '../lib/host-port.ts'
-import { idPattern } from '../runtime/identity.ts'
+import { uuidPattern } from '../lib/uuid.ts'
 
 const role = 'muster'
 const clientRole = 'muster-client'
@@ -123,7 +123,7 @@ function knownAs(wanted: string, member: MemberView, region: string): GossipClie
   if (!member.name.endsWith(suffix)) return null
   const name = member.name.slice(0, -suffix.length)
   const id = tags.get('id') ?? ''
-  if (!namePattern.test(name) || !idPattern.test(id)) return null
+  if (!namePattern.test(name) || !uuidPattern.test(id)) return null
   return { id, name, version: (tags.get('build') ?? '').slice(0, 32), member }
 }
 

@@ -10,11 +10,11 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeDurably } from '../lib/durable-file.ts'
 import { MusterError } from '../lib/errors.ts'
+import { uuidPattern } from '../lib/uuid.ts'
 
 export type NodeKind = 'server' | 'client'
 
 const formatVersion = 1
-export const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** `hasLog`: it is a server that has written to its Raft log, which therefore has to be there. */
 export type Identity = { readonly id: string; readonly hasLog: boolean }
@@ -85,7 +85,7 @@ function parse(text: string, path: string, kind: NodeKind): Identity {
         `${path} is of format ${version}, written by a newer program; this one knows ${formatVersion}`,
       )
     }
-    if (version === formatVersion && typeof id === 'string' && idPattern.test(id)) {
+    if (version === formatVersion && typeof id === 'string' && uuidPattern.test(id)) {
       return { id, hasLog: 'hasLog' in value && value.hasLog === true }
     }
   }

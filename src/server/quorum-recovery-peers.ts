@@ -6,6 +6,7 @@ import { MusterError } from '../lib/errors.ts'
 import { sha256OfParts, uuidOfHash } from '../lib/hash-uuid.ts'
 import type { Configuration, Member } from '../raft/core/message.ts'
 import { membersMax } from '../raft/quorum-recovery.ts'
+import { uuidPattern } from '../lib/uuid.ts'
 
 export const peersFileBytesMax = 64 * 1024
 
@@ -36,7 +37,6 @@ export function parsePeersFile(text: string, path: string): readonly NamedServer
   return servers
 }
 
-const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const namePattern = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/
 const addressPattern = /^(\[[0-9A-Fa-f:.]+\]|[^\s:]{1,253}):\d{1,5}$/
 const keys: readonly string[] = ['id', 'name', 'address', 'non_voter']
@@ -48,7 +48,7 @@ function parseServer(value: unknown, which: string, path: string): NamedServer {
     throw wrong(path, `${which} has ${JSON.stringify(odd)}; there are ${keys.join(', ')}`)
   }
   const id = 'id' in value ? value.id : null
-  if (typeof id !== 'string' || !idPattern.test(id)) {
+  if (typeof id !== 'string' || !uuidPattern.test(id)) {
     throw wrong(path, `${which} needs an id, as server.json in its data folder has it`)
   }
   const name = 'name' in value ? value.name : null

@@ -23,8 +23,8 @@ import {
   ConsulTokenBody,
 } from './shapes.ts'
 import { shownToken } from './shown.ts'
+import { isUuid } from '../../lib/uuid.ts'
 
-const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 export const dialect = 'consul'
 
 /** Null: no such one. */
@@ -34,7 +34,7 @@ export const nameOf = async (
   id: string,
 ): Promise<string | null> => {
   // What is no id of any is asked for all the same, so that only those with the right learn that there is none.
-  const asked = uuidPattern.test(id) ? id : ''
+  const asked = isUuid(id) ? id : ''
   return (await request.query(aclConsulMethods.nameOf, { what, id: asked })).value
 }
 

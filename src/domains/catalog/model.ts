@@ -8,6 +8,7 @@ import { isIP } from 'node:net'
 import { Type, type Static } from 'typebox'
 import { indexes, record } from '../../fsm/row-schema.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { isUuid } from '../../lib/uuid.ts'
 
 /** The check that every agent's node has: whether the agent is a living member. Kept by the leader. */
 export const membershipCheckId = 'gossipHealth'
@@ -36,7 +37,6 @@ export const registeredChecksMax = 64
 export const taggedAddressesMax = 16
 
 const metaKeyPattern = /^[A-Za-z0-9_-]+$/
-const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** Of a node, a service, a check or a datacenter: parts of keys, so what is longer must never reach an entry. */
 export const Name = Type.String({ maxLength: nameLengthMax })
@@ -146,7 +146,7 @@ export function keyOfName(name: string): string {
 }
 
 export function isNodeId(text: string): boolean {
-  return uuidPattern.test(text)
+  return isUuid(text)
 }
 
 /** Throws `invalid_argument` naming `what`; returns the name well-formed. */

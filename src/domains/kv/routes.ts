@@ -37,6 +37,7 @@ import {
 import type { Operation, Refusal, ShownEntry } from './operation-model.ts'
 import { Entry, Names } from './shapes.ts'
 import { shownEntry } from './shown-entry.ts'
+import { isUuid } from '../../lib/uuid.ts'
 
 /** Longest wait of a blocking query, as Consul caps it. */
 export const kvWaitMsMax = 600_000
@@ -260,8 +261,9 @@ function throwUnlessFalse(operation: Operation, { type }: Refusal): void {
       return
     case 'unknownSession': {
       const session = 'session' in operation ? operation.session.slice(0, 100) : ''
+      const text = `invalid session ${JSON.stringify(session)}`
       // Consul's status: one that has ended is no mistake of the request, and Patroni makes another when it is told so.
-      throw new HttpRefusal(500, `invalid session ${JSON.stringify(session)}`)
+      throw isUuid(session) ? new HttpRefusal(500, text) : new MusterError('invalid_argument', text)
     }
     case 'tooMuch':
       throw new MusterError(

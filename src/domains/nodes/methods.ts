@@ -16,7 +16,7 @@ import { mustMay } from '../../rpc/refusal.ts'
 import { checkIdPrefix, checkWholeId } from '../evaluations/id-model.ts'
 import { evaluationsMadeAt } from '../evaluations/queries.ts'
 import { evaluateNode, purgeNode, setDrain, setEligibility, type NodeOutcome } from './commands.ts'
-import { DrainMeta, DrainSpec, nodeIdPattern, nodeNameLengthMax, type NodeRow } from './model.ts'
+import { DrainMeta, DrainSpec, nodeNameLengthMax, type NodeRow } from './model.ts'
 import { otherSecret } from './peer-methods.ts'
 import { nodeById, nodesWithPrefix } from './queries.ts'
 import { leastForNodes, readsNode, writesNode } from './rights.ts'
@@ -24,6 +24,7 @@ import { nodeUplinks } from './services.ts'
 import { nodeFilters, shownStub } from './shown.ts'
 import { nodes } from './table.ts'
 import { secretPattern, uplinkVersion } from './uplink-words.ts'
+import { uuidPattern } from '../../lib/uuid.ts'
 
 /** Of a write: the entry, the row's index, and the evaluations that the entry made. */
 export type NodeWritten = {
@@ -201,7 +202,7 @@ function checkRequest({ id, name, secret, version }: UplinkRequest): void {
     const text = `this server speaks version ${uplinkVersion} of the uplink, not ${shown}`
     throw new MusterError('invalid_argument', text)
   }
-  if (!nodeIdPattern.test(id) || name === '' || name.length > nodeNameLengthMax) {
+  if (!uuidPattern.test(id) || name === '' || name.length > nodeNameLengthMax) {
     throw new MusterError('invalid_argument', 'the headers of an uplink name the node and its id')
   }
   if (!secretPattern.test(secret)) {

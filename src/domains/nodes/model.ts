@@ -4,6 +4,7 @@
  */
 import { Type, type Static } from 'typebox'
 import { TimeMs } from '../define.ts'
+import { uuidPattern } from '../../lib/uuid.ts'
 
 export const nodesVersion = 10
 /** Nodes have events of their drivers from this command version on. */
@@ -21,12 +22,10 @@ const drainMetaLengthMax = 8_192
 /** The last one that a date has. */
 const timeMsMax = 8_640_000_000_000_000
 
-export const nodeIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
 const Short = Type.String({ maxLength: 256 })
 export const nodeNameLengthMax = 128
 const NodeName = Type.String({ minLength: 1, maxLength: nodeNameLengthMax })
-export const NodeId = Type.String({ pattern: nodeIdPattern.source })
+export const NodeId = Type.String({ pattern: uuidPattern.source })
 const Whole = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const Pairs = Type.Array(Type.Tuple([Short, Type.String({ maxLength: 2_048 })]), {
   maxItems: pairsMax,

@@ -39,6 +39,7 @@ import {
   SchedulersConfig,
   Self,
 } from './shapes.ts'
+import { isUuid } from '../../lib/uuid.ts'
 
 /** What a call may take besides the profile's own time. */
 const callMs = 30_000
@@ -335,7 +336,7 @@ function targetOf(request: ApiRequest): PlaceOptions {
   if (server !== null) {
     throw new MusterError('invalid_argument', 'name server_id or node_id, not both')
   }
-  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(node)) {
+  if (!isUuid(node)) {
     throw new MusterError('invalid_argument', 'node_id must be the whole id of a node, a UUID')
   }
   const id = node.toLowerCase()

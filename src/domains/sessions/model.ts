@@ -13,6 +13,7 @@ import { Accessor, MountId } from '../acl/model.ts'
 import { Name } from '../catalog/model.ts'
 import { TimeMs } from '../define.ts'
 import { defaultNamespace, NamespaceName } from '../namespaces/model.ts'
+import { isUuid } from '../../lib/uuid.ts'
 
 export { allNamespaces, defaultNamespace } from '../namespaces/model.ts'
 
@@ -39,8 +40,6 @@ export const membershipCheckAlias = 'serfHealth'
 
 /** Of a UUID as text. */
 export const sessionIdLength = 36
-
-const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 /** release: held keys stay and lose their holder. delete: they go. */
 export const behaviors = ['release', 'delete'] as const
@@ -119,7 +118,7 @@ export type SessionRow = Readonly<Static<typeof SessionRow>>
 
 /** The id as it is stored; undefined when the text is no UUID. */
 export function parseSessionId(text: string): string | undefined {
-  return uuidPattern.test(text) ? text.toLowerCase() : undefined
+  return isUuid(text) ? text.toLowerCase() : undefined
 }
 
 /** Throws `invalid_argument`. */

@@ -8,8 +8,8 @@ import { allocationOf, exampleId, named, placeOf } from './agent-routes.ts'
 import { taskMethods } from './methods.ts'
 import { AllocationUsage, MachineUsage } from './shapes.ts'
 import { shownHost, shownUsages } from './usage-shown.ts'
+import { uuidPattern } from '../../lib/uuid.ts'
 
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const signalDefault = 'SIGKILL'
 const shownOnly = 'no allocation has this ID'
 
@@ -44,7 +44,7 @@ export const taskRoutes: readonly DescribedRoute[] = [
     example: { url: '/v1/client/stats', status: 400 },
     handle: async (request) => {
       const id = request.search.text('node_id')?.toLowerCase() || null
-      if (id !== null && !uuid.test(id)) {
+      if (id !== null && !uuidPattern.test(id)) {
         throw new MusterError('invalid_argument', 'node_id must be the whole id of a node, a UUID')
       }
       const place = id === null || id === request.service(site).nodeId ? {} : { node: id }

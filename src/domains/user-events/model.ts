@@ -4,6 +4,7 @@
  */
 import { Type, type Static } from 'typebox'
 import { bytesSchema } from '../../fsm/codec.ts'
+import { uuidPattern } from '../../lib/uuid.ts'
 
 export const nameLengthMax = 128
 export const filterLengthMax = 128
@@ -35,8 +36,6 @@ export type UserEvent = UserEventMessage & {
   /** Lamport time of its sending. */
   readonly time: number
 }
-
-const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /**
  * Consul's index of an event, which its clients compute too, to find their place in a list: the halves of its id as two

@@ -226,7 +226,7 @@ void t.test('what is refused', async (t) => {
     ['PUT', '/v1/kv/a?flags=0x1', 400, /flags/],
     ['PUT', '/v1/kv/a?flags=18446744073709551616', 400, /flags/],
     ['PUT', '/v1/kv/a?acquire=', 400, /session/],
-    ['PUT', '/v1/kv/a?acquire=nonsense', 500, /^invalid session "nonsense"/],
+    ['PUT', '/v1/kv/a?acquire=nonsense', 400, /^invalid session "nonsense"/],
     ['PUT', '/v1/kv/a?acquire=6f3f2b62-1d1c-4a5c-9a55-4c0a1a0a0a0a', 500, /^invalid session/],
     ['PUT', '/v1/kv/a?release=', 400, /session/],
     ['GET', '/v1/kv/a%00b', 400],

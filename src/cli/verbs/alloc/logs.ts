@@ -15,7 +15,8 @@ export const allocLogs: Verb = {
   operands: { usage: 'ALLOCATION [TASK]', countMin: 1, countMax: 2 },
   about: `
 Shows the output of a task of an allocation, by its id or the front of it: exactly its bytes in a
-pipe, without control characters on a terminal. The task is to be named where there are several. With -tail the end of it, with -f also what is written later, until Ctrl-C.
+pipe, without control characters on a terminal. The task is to be named where there are several.
+With -tail the end of it, with -f also what is written later, until Ctrl-C.
 `,
   flags: {
     stderr: { summary: 'What it wrote to its standard error', value: null },
