@@ -16,6 +16,7 @@ import { NotSent, notSent } from './not-sent.ts'
 import { requestText } from './request-text.ts'
 import { UntrustedServer, type ServerTrust } from './server-trust.ts'
 import { SilentServers } from './silent-servers.ts'
+import { withWaitLeft } from './wait-left.ts'
 
 /** To connect; a server that is slower than that is left for another one. */
 const connectMs = 2_000
@@ -99,7 +100,14 @@ export class Upstream {
    */
   ask(ask: Ask): Promise<Answer> {
     const isRepeatable = ask.body === null && ['GET', 'HEAD', 'LIST'].includes(ask.method)
-    return this.anyOf(isRepeatable, ask.signal, (place) => this.askOne(place, ask))
+    const { clock } = this.#options
+    const startMs = clock.monotonicMs()
+    let isAgain = false
+    return this.anyOf(isRepeatable, ask.signal, (place) => {
+      const url = isAgain ? withWaitLeft(ask.url, clock.monotonicMs() - startMs) : ask.url
+      isAgain = true
+      return this.askOne(place, { ...ask, url })
+    })
   }
 
   /** Tries the servers in turn; `run` rejects with what `notSent` made when nothing has reached the server. */

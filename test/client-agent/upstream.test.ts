@@ -70,6 +70,15 @@ t.test('what was sent and not answered is asked again only if that changes nothi
   t.equal(good.asked.length, 1)
 })
 
+t.test('a wait that another server goes on with is as long as what is left of it', async (t) => {
+  const bad = await server(t, (request) => setTimeout(() => request.socket.destroy(), 20))
+  const good = await server(t, answers)
+  const { upstream } = upstreamOf(t, [bad, good])
+  await upstream.ask(ask('GET', { url: '/v1/kv/a?index=7&wait=10s' }))
+  t.same(bad.asked, ['GET /v1/kv/a?index=7&wait=10s'])
+  t.match(good.asked, [/^GET \/v1\/kv\/a\?index=7&wait=9\.\d+s$/])
+})
+
 t.test(
   'bodies are streamed, and one that breaks off in the middle is not a whole one',
   async (t) => {
