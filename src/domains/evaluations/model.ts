@@ -9,6 +9,7 @@ import { createHash } from 'node:crypto'
 import { Type, type Static } from 'typebox'
 import type { Moment } from '../../fsm/domain.ts'
 import { Count, indexes, record } from '../../fsm/row-schema.ts'
+import { uuidPattern } from '../../lib/uuid.ts'
 import { TimeMs } from '../define.ts'
 import { JobType } from './job-type-model.ts'
 
@@ -29,10 +30,9 @@ const groupsMax = 256
 const descriptionLengthMax = 1_024
 const countsMax = 64
 
-export const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-export const RowId = Type.String({ pattern: idPattern.source })
+export const RowId = Type.String({ pattern: uuidPattern.source })
 /** '': there is none. */
-export const IdOrNone = Type.String({ pattern: `^$|${idPattern.source}` })
+export const IdOrNone = Type.String({ pattern: `^$|${uuidPattern.source}` })
 
 const Word = Type.String({ maxLength: 256 })
 export const NamespaceName = Type.String({ minLength: 1, maxLength: 128 })
