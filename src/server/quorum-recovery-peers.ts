@@ -4,9 +4,9 @@
  */
 import { MusterError } from '../lib/errors.ts'
 import { sha256OfParts, uuidOfHash } from '../lib/hash-uuid.ts'
+import { uuidPattern } from '../lib/uuid.ts'
 import type { Configuration, Member } from '../raft/core/message.ts'
 import { membersMax } from '../raft/quorum-recovery.ts'
-import { uuidPattern } from '../lib/uuid.ts'
 
 export const peersFileBytesMax = 64 * 1024
 

@@ -10,6 +10,7 @@ import {
 } from '../../api/route.ts'
 import { blocking, listing, ok, optionally, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { isUuid } from '../../lib/uuid.ts'
 import { aclConsulMethods } from './consul-methods.ts'
 import { anonymousAccessor, managementPolicy, tokenInConsul, type Named } from './consul-shown.ts'
 import type { CreatedToken } from './issue.ts'
@@ -23,7 +24,6 @@ import {
   ConsulTokenBody,
 } from './shapes.ts'
 import { shownToken } from './shown.ts'
-import { isUuid } from '../../lib/uuid.ts'
 
 export const dialect = 'consul'
 

@@ -7,9 +7,9 @@
  */
 import { createHash } from 'node:crypto'
 import { Type, type Static } from 'typebox'
+import { uuidPattern } from '../../lib/uuid.ts'
 import type { Moment } from '../../fsm/domain.ts'
 import { Count, indexes, record } from '../../fsm/row-schema.ts'
-import { uuidPattern } from '../../lib/uuid.ts'
 import { TimeMs } from '../define.ts'
 import { JobType } from './job-type-model.ts'
 

@@ -23,6 +23,7 @@ import {
 } from '../../api/shape.ts'
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { isUuid } from '../../lib/uuid.ts'
 import { kvList, kvNames, kvRead, kvWrite } from './methods.ts'
 import {
   checkKey,
@@ -37,7 +38,6 @@ import {
 import type { Operation, Refusal, ShownEntry } from './operation-model.ts'
 import { Entry, Names } from './shapes.ts'
 import { shownEntry } from './shown-entry.ts'
-import { isUuid } from '../../lib/uuid.ts'
 
 /** Longest wait of a blocking query, as Consul caps it. */
 export const kvWaitMsMax = 600_000

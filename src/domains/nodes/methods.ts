@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { Type } from 'typebox'
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { uuidPattern } from '../../lib/uuid.ts'
 import type { AgentIdentity } from '../../rpc/agent-identity.ts'
 import { clusterServers } from '../../rpc/agents.ts'
 import { onePage, Page, type May } from '../../rpc/list.ts'
@@ -24,7 +25,6 @@ import { nodeUplinks } from './services.ts'
 import { nodeFilters, shownStub } from './shown.ts'
 import { nodes } from './table.ts'
 import { secretPattern, uplinkVersion } from './uplink-words.ts'
-import { uuidPattern } from '../../lib/uuid.ts'
 
 /** Of a write: the entry, the row's index, and the evaluations that the entry made. */
 export type NodeWritten = {

@@ -3,8 +3,8 @@
  * it, and the events of the record. A node and the node of the catalog are one machine, with one id and one name.
  */
 import { Type, type Static } from 'typebox'
-import { TimeMs } from '../define.ts'
 import { uuidPattern } from '../../lib/uuid.ts'
+import { TimeMs } from '../define.ts'
 
 export const nodesVersion = 10
 /** Nodes have events of their drivers from this command version on. */

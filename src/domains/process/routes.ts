@@ -24,6 +24,7 @@ import {
 import { site } from '../../api/site.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { logLevels, type LogLevel } from '../../lib/log.ts'
+import { isUuid } from '../../lib/uuid.ts'
 import { logFrames } from './log-frames.ts'
 import { profileSecondsMax, processMethods } from './methods.ts'
 import { openApi } from './services.ts'
@@ -39,7 +40,6 @@ import {
   SchedulersConfig,
   Self,
 } from './shapes.ts'
-import { isUuid } from '../../lib/uuid.ts'
 
 /** What a call may take besides the profile's own time. */
 const callMs = 30_000

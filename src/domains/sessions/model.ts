@@ -9,11 +9,11 @@ import { Type, type Static } from 'typebox'
 import { Count, record } from '../../fsm/row-schema.ts'
 import { durationLengthMax, parseDurationNs } from '../../lib/duration.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { isUuid } from '../../lib/uuid.ts'
 import { Accessor, MountId } from '../acl/model.ts'
 import { Name } from '../catalog/model.ts'
 import { TimeMs } from '../define.ts'
 import { defaultNamespace, NamespaceName } from '../namespaces/model.ts'
-import { isUuid } from '../../lib/uuid.ts'
 
 export { allNamespaces, defaultNamespace } from '../namespaces/model.ts'
 

@@ -4,11 +4,11 @@ import { smallBodyBytesMax, type ApiRequest, type DescribedRoute } from '../../a
 import { consistency, done, flag, ok, optionally, text } from '../../api/shape.ts'
 import { site } from '../../api/site.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { uuidPattern } from '../../lib/uuid.ts'
 import { allocationOf, exampleId, named, placeOf } from './agent-routes.ts'
 import { taskMethods } from './methods.ts'
 import { AllocationUsage, MachineUsage } from './shapes.ts'
 import { shownHost, shownUsages } from './usage-shown.ts'
-import { uuidPattern } from '../../lib/uuid.ts'
 
 const signalDefault = 'SIGKILL'
 const shownOnly = 'no allocation has this ID'

@@ -3,8 +3,8 @@
  * each agent's memory, never in the replicated state.
  */
 import { Type, type Static } from 'typebox'
-import { bytesSchema } from '../../fsm/codec.ts'
 import { uuidPattern } from '../../lib/uuid.ts'
+import { bytesSchema } from '../../fsm/codec.ts'
 
 export const nameLengthMax = 128
 export const filterLengthMax = 128
