@@ -3,12 +3,12 @@ import t from 'tap'
 import type { ClientReport } from '../../../src/domains/allocations/model.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { leave, startedRunner, until, type Tasks } from './server-stand-in.ts'
-import { mock, setting, shell } from './tasks.ts'
+import { mock, pidOf, setting, shell } from './tasks.ts'
 
 const hourMs = 3_600_000
-/** Needs a second to end, and has long enough. */
+/** Needs a second to end, and has long enough: once it has printed its pid. */
 const slowToEnd = shell(
-  "trap 'sleep 1; echo done; exit 0' INT; echo up; while :; do sleep 0.05; done",
+  "trap 'sleep 1; echo done; exit 0' INT; echo $$; while :; do sleep 0.05; done",
 ).map((task) => ({ ...task, KillTimeout: 25e9 }))
 
 function beside(...tasks: readonly Tasks[]): Tasks {
@@ -28,15 +28,16 @@ async function agent(t: Parameters<typeof startedRunner>[0]) {
   const { folder, servers } = await setting(t)
   const clock = movableClock()
   const start = () => startedRunner(t, servers, { folder, clock })
-  return { servers, clock, start }
+  return { folder, servers, clock, start }
 }
 
 t.test('a clock that is set forward kills no task before its time', async (t) => {
-  const { servers, clock, start } = await agent(t)
+  const { folder, servers, clock, start } = await agent(t)
   await start()
   const tasks = beside(slowToEnd, mock({ run_for: '1h', kill_after: '300ms' }))
   const id = servers.place(1, 'service', tasks)
   await servers.reported(id, hasTold('Started'))
+  await pidOf(folder, id, 't0')
   servers.stop(id)
   await servers.reported(id, hasTold('Killing'))
   clock.aheadMs = hourMs
@@ -47,10 +48,10 @@ t.test('a clock that is set forward kills no task before its time', async (t) =>
 })
 
 t.test('nor where its agent is restarted then', async (t) => {
-  const { servers, clock, start } = await agent(t)
+  const { folder, servers, clock, start } = await agent(t)
   const first = await start()
   const id = servers.place(1, 'service', slowToEnd)
-  await servers.reported(id, hasTold('Started'))
+  await pidOf(folder, id)
   servers.stop(id)
   await servers.reported(id, hasTold('Killing'))
   clock.aheadMs = hourMs

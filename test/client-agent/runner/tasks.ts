@@ -20,8 +20,8 @@ export async function setting(t: Test) {
 }
 
 /** The pid that a task printed. */
-export async function pidOf(folder: string, id: string): Promise<number> {
-  const path = join(workFolders(folder).allocations, id, 'alloc/logs/main.stdout.0')
+export async function pidOf(folder: string, id: string, task = 'main'): Promise<number> {
+  const path = join(workFolders(folder).allocations, id, `alloc/logs/${task}.stdout.0`)
   let pid = 0
   await until(
     () => pid > 0,
