@@ -16,6 +16,7 @@ import {
   type ServiceRow,
   type ServiceSpec,
 } from './model.ts'
+import { nodeById } from './queries.ts'
 import { catalogChecks, catalogNodes, catalogServices } from './table.ts'
 
 export type Draft<Row> = Omit<Row, 'createIndex' | 'modifyIndex'>
@@ -49,10 +50,8 @@ export class CatalogDraft {
   }
 
   async nodeById(id: string): Promise<Draft<NodeRow> | null> {
-    for await (const page of this.#reader.pagesBy(catalogNodes, 'byId', { prefix: [id] })) {
-      for (const row of page) return this.node(row.name)
-    }
-    return null
+    const row = await nodeById(this.#reader, id)
+    return row === null ? null : this.node(row.name)
   }
 
   service(node: string, id: string): Draft<ServiceRow> | null {
