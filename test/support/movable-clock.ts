@@ -3,11 +3,8 @@ import { systemClock, type Clock } from '../../src/lib/clock.ts'
 
 export type MovableClock = Clock & { aheadMs: number }
 
-export function movableClock(): MovableClock {
-  const clock = {
-    ...systemClock,
-    aheadMs: 0,
-    wallMs: () => systemClock.wallMs() + clock.aheadMs,
-  }
+/** `base`: what it is else. */
+export function movableClock(base: Clock = systemClock): MovableClock {
+  const clock = { ...base, aheadMs: 0, wallMs: () => base.wallMs() + clock.aheadMs }
   return clock
 }

@@ -1,13 +1,11 @@
 /** What tokens may write and see of the catalog, where names and ids could lead around a rule. */
 import t, { type Test } from 'tap'
-import { serverOfOne } from '../server-of-one.ts'
+import { started } from '../acl/started.ts'
 
 const id = '0f3f2b62-1d1c-4a5c-9a55-4c0a1a0a0a0a'
 
 async function guarded(t: Test, rules: string) {
-  const server = await serverOfOne(t, { acl: { enabled: true, defaultPolicy: 'deny' } })
-  const made = await server.ask('PUT', '/v1/acl/bootstrap')
-  const { SecretID: root } = made.json() as { SecretID: string }
+  const { server, root } = await started(t)
   const asRoot = async (method: string, url: string, body?: unknown) => {
     const answer = await server.ask(method, url, body, root)
     if (answer.status !== 200) throw new Error(`${url}: ${answer.status} ${answer.body}`)

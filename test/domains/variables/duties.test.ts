@@ -2,21 +2,14 @@ import t from 'tap'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { keyAgeMaxMs, retiredKeyKeptMs } from '../../../src/domains/variables/keyring-model.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { eventually, eventuallyTrue } from '../../support/eventually.ts'
+import { movableClock } from '../../support/movable-clock.ts'
 import { hastyClock, serverOfOne, type ServerOfOne } from '../server-of-one.ts'
 
 type Key = { KeyID: string; State: string; CreateTime: number; CreateIndex: number }
 
 /** Timers that hurry, and a wall clock that can be moved. */
-function movableClock() {
-  const clock = {
-    ...hastyClock(20),
-    aheadMs: 0,
-    wallMs: () => systemClock.wallMs() + clock.aheadMs,
-  }
-  return clock
-}
+const hastyMovableClock = () => movableClock(hastyClock(20))
 
 async function keysOf(server: ServerOfOne): Promise<readonly Key[]> {
   return (await server.ask('GET', '/v1/operator/keyring/keys')).json() as Key[]
@@ -33,7 +26,7 @@ async function sealedWith(server: ServerOfOne, keyId: string, count: number): Pr
 }
 
 void t.test('a rotation seals everything anew and changes nothing else', async (t) => {
-  const clock = movableClock()
+  const clock = hastyMovableClock()
   const server = await serverOfOne(t, { clock })
   const first = await activeOf(server)
   const count = 400
@@ -76,7 +69,7 @@ void t.test('a rotation that is to wait, or of another algorithm, is refused', a
 })
 
 void t.test('a key that is old is replaced by itself', async (t) => {
-  const clock = movableClock()
+  const clock = hastyMovableClock()
   const server = await serverOfOne(t, { clock })
   const first = await activeOf(server)
   clock.aheadMs = keyAgeMaxMs
