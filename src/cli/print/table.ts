@@ -48,6 +48,11 @@ export function visibleLines(text: string): string {
     .join('')
 }
 
+/** As `visible`, but for the line breaks of what is shown line by line. */
+export function visibleByLine(text: string): string {
+  return text.split('\n').map(visible).join('\n')
+}
+
 /** Line breaks, escapes and other control characters as they are written in JSON. */
 export function visible(text: string): string {
   return text.replaceAll(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, (letter) => {

@@ -5,7 +5,7 @@ import { ApiClient } from '../api/client.ts'
 import { textOfFrames } from '../api/frames.ts'
 import { connectionFlags } from '../api/settings.ts'
 import { misused, type Flags } from '../flags.ts'
-import { visible } from '../print/table.ts'
+import { visibleByLine } from '../print/table.ts'
 import { exits, noOperands, type Verb } from '../verb.ts'
 
 export const monitor: Verb = {
@@ -39,7 +39,7 @@ it stops.
     })
     for await (const text of textOfFrames(body)) {
       if (terminal.outIsGone()) return exits.ok
-      if (text !== '') terminal.out(text.split('\n').map(visible).join('\n'))
+      if (text !== '') terminal.out(visibleByLine(text))
     }
     throw new MusterError('unavailable', 'the agent ended the log; did the server stop?')
   },

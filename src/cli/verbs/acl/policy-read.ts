@@ -3,7 +3,7 @@ import { integerOf, objectOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'
-import { pairs, visible } from '../../print/table.ts'
+import { pairs, visibleByLine } from '../../print/table.ts'
 import { exits, oneOperand, type Verb } from '../../verb.ts'
 import { findOne } from './describe.ts'
 
@@ -22,7 +22,7 @@ export const aclPolicyRead: Verb = {
         ['Create Index', integerOf(row, 'CreateIndex')],
         ['Modify Index', integerOf(row, 'ModifyIndex')],
       ])
-      const rules = textOf(row, 'Rules').trimEnd().split('\n').map(visible).join('\n')
+      const rules = visibleByLine(textOf(row, 'Rules').trimEnd())
       return `${about}\n${style.heading('Rules')}\n${rules}\n`
     })
     return exits.ok

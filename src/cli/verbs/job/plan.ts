@@ -8,7 +8,7 @@ import { isMisuse } from '../../flags.ts'
 import { shownId } from '../../ids.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'
 import type { Style } from '../../print/style.ts'
-import { table, visible } from '../../print/table.ts'
+import { table, visible, visibleByLine } from '../../print/table.ts'
 import type { Call, Verb } from '../../verb.ts'
 import { failureText } from '../eval/failures.ts'
 import { diffText } from './diff.ts'
@@ -87,7 +87,7 @@ function planText(style: Style, answer: JsonObject, path: string): string {
     `${style.heading('Scheduler dry run')}\n${found}`,
     ...(preempted.length === 0 ? [] : [preemptedText(style, preempted)]),
     ...(next.startsWith('0001-') ? [] : [`Next launch: ${visible(next)}\n`]),
-    ...(warnings === '' ? [] : [`${warnings.split('\n').map(visible).join('\n')}\n`]),
+    ...(warnings === '' ? [] : [`${visibleByLine(warnings)}\n`]),
     `Job Modify Index: ${index}\nTo register the job only if nothing changed meanwhile:\n  muster job run -check-index ${index} ${visible(path)}\n`,
   ].join('\n')
 }

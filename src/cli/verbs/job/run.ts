@@ -4,7 +4,7 @@ import { ApiClient } from '../../api/client.ts'
 import { printJson, type JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { countFlag, misused } from '../../flags.ts'
-import { visible } from '../../print/table.ts'
+import { visibleByLine } from '../../print/table.ts'
 import { exits, type Call, type Verb } from '../../verb.ts'
 import { newestDeployment } from '../deployment/find.ts'
 import { followDeployment } from '../deployment/follow.ts'
@@ -57,7 +57,7 @@ The namespace is that of the option, else that of the file, else MUSTER_NAMESPAC
     })
     const answer = objectOf(json)
     const warnings = textOf(answer, 'Warnings')
-    if (warnings !== '') terminal.err(`${warnings.split('\n').map(visible).join('\n')}\n`)
+    if (warnings !== '') terminal.err(`${visibleByLine(warnings)}\n`)
     terminal.out(`Registered job ${JSON.stringify(given(Job, 'ID'))}\n`)
     const next = nextLaunch(Job, terminal.nowMs())
     if (next !== null) terminal.out(`Next launch: ${next}\n`)
