@@ -122,12 +122,6 @@ const rows = [
     packages: noPackage,
   },
   {
-    name: 'domains-cascade-duty',
-    from: '^src/domains/cascade-duty[.]ts$',
-    ours: ['^src/lib/', '^src/fsm/fact[.]ts$', '^src/domains/duty[.]ts$'],
-    packages: noPackage,
-  },
-  {
     name: 'domains-domain',
     from: '^src/domains/(domain|host)[.]ts$',
     ours: [
@@ -228,6 +222,8 @@ function domainRows(domain, position) {
   if (domain === 'scheduling') methodsOf.push('^src/domains/jobs/(registered-methods|zones)[.]ts$')
   // A job is not scaled while it is deployed.
   if (domain === 'jobs') methodsOf.push('^src/domains/deployments/(model|queries)[.]ts$')
+  // Its duty is the work that marks in the state stand for.
+  if (domain === 'cascades') methodsOf.push('^src/fsm/fact[.]ts$')
   if (domain === 'logins') methodsOf.push('^src/domains/acl/(login-grant|vault-paths)[.]ts$')
   if (isLogin) {
     methodsOf.push('^src/domains/logins/(at-mount|freshness|guard|login-type|secrets)[.]ts$')

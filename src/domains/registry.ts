@@ -7,7 +7,7 @@ import { aclDomain } from './acl/domain.ts'
 import { allocationsDomain } from './allocations/domain.ts'
 import { localDomains } from './local-registry.ts'
 import { autopilotDomain } from './autopilot/domain.ts'
-import { startCascadeDuty } from './cascade-duty.ts'
+import { cascadesDomain } from './cascades/domain.ts'
 import { catalogDomain } from './catalog/domain.ts'
 import { stateDomains, type Domain } from './domain.ts'
 import { deploymentsDomain } from './deployments/domain.ts'
@@ -53,16 +53,7 @@ export const serverDomains: readonly Domain[] = [
   autopilotDomain,
   operatorDomain,
   eventsDomain,
-  {
-    name: 'cascades',
-    duties: [
-      {
-        name: 'cascades',
-        start: ({ log, ...context }) =>
-          startCascadeDuty({ ...context, log: log.named('cascades') }),
-      },
-    ],
-  },
+  cascadesDomain,
   ...localDomains,
 ]
 

@@ -1,7 +1,7 @@
 /** What the leader does while there are marks (`fsm/reactions.ts`): it has the rest of what they stand for written. */
-import { continueCascades, hasMarks, marksVersion } from '../fsm/fact.ts'
-import { periodic, type Running } from '../lib/periodic.ts'
-import type { DutyContext } from './duty.ts'
+import { continueCascades, hasMarks, marksVersion } from '../../fsm/fact.ts'
+import { periodic, type Running } from '../../lib/periodic.ts'
+import type { DutyContext } from '../duty.ts'
 
 /** Readers honour marks: nobody waits for this. */
 const lookEveryMs = 500
