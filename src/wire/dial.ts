@@ -112,9 +112,7 @@ function dialHeld(
 ): Promise<WireStream> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted === true) {
-      reject(
-        new DialError('cancelled', `the connection to ${target.address} is not wanted any more`),
-      )
+      reject(unwanted(target))
       return
     }
     let client: Client
@@ -146,9 +144,7 @@ function dialHeld(
       const text = `${target.address} did not answer within ${wire.connectTimeoutMs} ms`
       fail(new DialError('unreachable', text))
     })
-    const stopListening = onAbort(signal, () => {
-      fail(new DialError('cancelled', `the connection to ${target.address} is not wanted any more`))
-    })
+    const stopListening = onAbort(signal, () => fail(unwanted(target)))
     const settle = (): void => {
       settled = true
       timeout.cancel()
@@ -169,28 +165,7 @@ function dialHeld(
         destroy()
         return
       }
-      const failure = tls?.failure ?? null
-      if (failure !== null) {
-        const text = `${target.address}: ${failure.text}`
-        if (failure.plain && wire.tls?.plainToo === true) {
-          fail(new PlainAnswer('rejected', text))
-        } else {
-          wire.refusals.add(failure.kind, target.address, failure.text)
-          fail(new DialError('rejected', text))
-        }
-        return
-      }
-      const refusedAll = held.refused > 0 && held.refused === held.sockets.length
-      if (refusedAll) {
-        fail(new DialError('connectionRefused', `nothing listens at ${target.address}`))
-      } else if (status.code === grpcStatus.FAILED_PRECONDITION) {
-        wire.refusals.add('handshake', target.address, status.details)
-        fail(new DialError('rejected', status.details))
-      } else {
-        const hint = hangUpHint(held, tls)
-        const text = `no connection to ${target.address}: ${hint}${status.details}`
-        fail(new DialError('unreachable', text))
-      }
+      fail(failureOf(wire, target, status, held, tls))
     })
     duplex.once('data', (frame: Buffer) => {
       if (settled) return
@@ -210,6 +185,38 @@ function dialHeld(
     })
     duplex.write(encodeHello(wire.identity(), wire.versions, target.to))
   })
+}
+
+function unwanted({ address }: DialTarget): DialError {
+  return new DialError('cancelled', `the connection to ${address} is not wanted any more`)
+}
+
+/** Why a stream ended before it was open; what the other side or TLS refused is counted. */
+function failureOf(
+  wire: Wire,
+  { address }: DialTarget,
+  { code, details }: StatusObject,
+  held: DialSockets,
+  tls: TlsDialing | null,
+): DialError {
+  const failure = tls?.failure ?? null
+  if (failure !== null) {
+    const text = `${address}: ${failure.text}`
+    if (failure.plain && wire.tls?.plainToo === true) return new PlainAnswer('rejected', text)
+    wire.refusals.add(failure.kind, address, failure.text)
+    return new DialError('rejected', text)
+  }
+  if (held.refused > 0 && held.refused === held.sockets.length) {
+    return new DialError('connectionRefused', `nothing listens at ${address}`)
+  }
+  if (code === grpcStatus.FAILED_PRECONDITION) {
+    wire.refusals.add('handshake', address, details)
+    return new DialError('rejected', details)
+  }
+  return new DialError(
+    'unreachable',
+    `no connection to ${address}: ${hangUpHint(held, tls)}${details}`,
+  )
 }
 
 /** A server does not say why it refuses a connection; its log does. */
