@@ -102,6 +102,10 @@ export class MethodContext implements LeaderContext, LocalContext {
     return this.#permissions.may(requirement)
   }
 
+  maySeeSome(rights: readonly LeastRight[]): boolean {
+    return maySeeSome(this.#permissions, rights)
+  }
+
   missing(requirement: Requirement): string {
     return this.#permissions.missing?.(requirement) ?? ''
   }
@@ -172,9 +176,5 @@ export class StreamMethodContext extends MethodContext implements StreamContext 
   async freshenPermissions(): Promise<void> {
     await caughtUp(this.#consensus, this.clock)
     await this.#guard.renew()
-  }
-
-  maySeeSome(rights: readonly LeastRight[]): boolean {
-    return maySeeSome(this.#guard, rights)
   }
 }

@@ -373,6 +373,8 @@ export type LocalContext = QueryContext & {
   readonly log: Logger
   /** A reader of this server's state as it is. Good until the method ends or proposes. */
   read(): Reader
+  /** Whether there may be anything that all of these rights are for. */
+  maySeeSome(rights: readonly LeastRight[]): boolean
 }
 
 export type StreamContext = LocalContext & {
@@ -383,8 +385,6 @@ export type StreamContext = LocalContext & {
   renewPermissions(): Promise<void>
   /** As above, in a state as new as the leader's when there is one. */
   freshenPermissions(): Promise<void>
-  /** Whether there may be anything that all of these rights are for. */
-  maySeeSome(rights: readonly LeastRight[]): boolean
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   defineLeaderMethod,
   defineQuery,
   type LeaderContext,
+  type LeastRight,
   type QueryContext,
   type Requirement,
 } from '../../rpc/method.ts'
@@ -191,6 +192,8 @@ const destroy = defineLeaderMethod({
   },
 })
 
+const leastToWrite: readonly LeastRight[] = [{ resource: 'session', access: 'write' }]
+
 export const sessionMethods = { create, read, list, ofNode, renew, destroy }
 
 function placeOf({ namespace, id }: SessionPlace): SessionPlace {
@@ -219,9 +222,13 @@ function mayRead(context: QueryContext, row: SessionRow): boolean {
   return context.may(requirement(row, 'read'))
 }
 
-/** By the session's node. Of a session that is not there, who may write none anywhere is told no more. */
+/**
+ * By the session's node. That a session is over is told to all who may write some: its holder, who has no more than its
+ * own node, learns it from no other answer. Who may write none anywhere is told no more than of one that is there.
+ */
 function assertMayWrite(context: LeaderContext, place: SessionPlace): void {
   const row = sessionOf(context.read(), place)
+  if (row === null && context.maySeeSome(leastToWrite)) return
   const node = row?.node ?? ''
   const needed = requirement({ namespace: place.namespace, node }, 'write')
   mustMay(context, needed, "'session:write' on the session's node")

@@ -45,7 +45,7 @@ async function create(ask: Ask, node: string): Promise<string> {
 }
 
 void t.test('sessions are allowed by their node', async (t) => {
-  const { manage, tokenWith, nobody } = await guarded(t)
+  const { server, manage, tokenWith, nobody } = await guarded(t)
   const box = await tokenWith('session "box" { policy = "write" }')
   const reader = await tokenWith('session_prefix "" { policy = "read" }')
   const [mine, theirs] = [await create(box.ask, 'box'), await create(manage, 'other')]
@@ -71,6 +71,13 @@ void t.test('sessions are allowed by their node', async (t) => {
       'whether it exists or not',
     )
   }
+
+  const duty = server.startDuty('sessions')
+  t.teardown(() => duty.stop())
+  const renewed = await box.ask('PUT', `/v1/session/renew/${unknownId}`)
+  t.equal(renewed.status, 404, 'its holder may write no other node: so it learns that it is over')
+  const destroyed = await box.ask('PUT', `/v1/session/destroy/${unknownId}`)
+  t.strictSame([destroyed.status, destroyed.body], [200, 'true'])
 
   const rows: [ask: Ask, seen: number, filtered: boolean][] = [
     [manage, 2, false],
