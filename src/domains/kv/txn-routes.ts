@@ -212,7 +212,10 @@ function parseOperation(
   const flags = wholeNumber(fields.raw('Flags'), `${path}Flags`).toString()
   const index = clientIndex(wholeNumber(fields.raw('Index'), `${path}Index`))
   const session = sessionText(fields.text('Session') ?? '')
-  if (key === '') return { type: 'unusable', what: 'the key is missing' }
+  // As Consul: only a tree may be that of all keys, and only to go.
+  if (key === '' && verb !== 'delete-tree') {
+    return { type: 'unusable', what: 'the key is missing' }
+  }
   const content = { namespace, key, value, flags }
   switch (verb) {
     case 'set':

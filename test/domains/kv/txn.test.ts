@@ -156,4 +156,11 @@ void t.test('trees go whole, in a transaction too', async (t) => {
   ])
   t.equal(reply.Errors, null)
   t.same((await server.ask('GET', '/v1/kv/?keys')).json(), ['t', 't/4', 'u'])
+
+  const all = await txn(server, [
+    { Verb: 'delete-tree', Key: '' },
+    { Verb: 'set', Key: 'left', Value: base64('l') },
+  ])
+  t.equal(all.reply.Errors, null, 'the empty prefix is that of all keys')
+  t.same((await server.ask('GET', '/v1/kv/?keys')).json(), ['left'])
 })
