@@ -6,7 +6,8 @@
  * committed. So "seen + life" (one time to live, or two) is never before what any client was told, whichever server leads and however clocks
  * differ; and it is late by no more than this server was behind. What was in the state before this server began to
  * listen was renewed before then at the latest, so it lives on from there; and as long as those it hears of, for
- * lives that are lengthened under load are lengthened alike.
+ * lives that are lengthened under load are lengthened alike. It begins with the first entry that it applies: before that
+ * one the cluster may have had no majority for long, as when its servers come up far apart, and nobody could renew.
  */
 import type { Proposable, Reader } from '../../fsm/domain.ts'
 import type { Clock, Timer } from '../../lib/clock.ts'
@@ -29,6 +30,7 @@ export type AppliedSource = {
     listener: (applied: { readonly args: Args; readonly outcome: Outcome }) => void,
   ): () => void
   onReplaced(listener: () => void): () => void
+  onApplied(listener: () => void): () => void
 }
 
 export type DeadlinesOptions = {
@@ -48,8 +50,8 @@ type Known = { readonly place: SessionPlace; untilMs: number }
 export class SessionDeadlines {
   readonly #options: DeadlinesOptions
   readonly #known = new Map<string, Known>()
-  readonly #unsubscribe: readonly (() => void)[]
-  /** Everything committed after this was heard here. */
+  readonly #unsubscribe: (() => void)[]
+  /** Everything committed after this was heard here. Of a process that has applied nothing yet: its start. */
   #sinceMs: number
   /** The most by which a life was lengthened that was heard of here. */
   #stretchHeard = 1
@@ -70,6 +72,11 @@ export class SessionDeadlines {
         this.#sinceMs = clock.monotonicMs()
       }),
     ]
+    const leave = applied.onApplied(() => {
+      leave()
+      this.#sinceMs = clock.monotonicMs()
+    })
+    this.#unsubscribe.push(leave)
     this.#sweepLater()
   }
 

@@ -282,6 +282,7 @@ function lookedAt(
     applied: {
       onCommand: (command, listener) => here.machine.onCommand(command, listener),
       onReplaced: () => () => {},
+      onApplied: () => () => {},
     },
     members: {
       servers: () => [],

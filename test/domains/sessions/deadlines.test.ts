@@ -1,4 +1,4 @@
-/** Deadlines of sessions that ended with something else are forgotten a few at a time. */
+/** Until when sessions live that this server did not hear of; those that ended otherwise are forgotten a few at a time. */
 import t from 'tap'
 import { SessionDeadlines, lookedForMax, sweepMs } from '../../../src/domains/sessions/deadlines.ts'
 import type { SessionRow } from '../../../src/domains/sessions/model.ts'
@@ -30,6 +30,7 @@ function world() {
   const standing = new Set<string>()
   const heard = new Map<string, (applied: never) => void>()
   let replaced = () => {}
+  let appliedSome = () => {}
   let asked = 0
   let views = 0
   const reader = {
@@ -52,6 +53,10 @@ function world() {
         replaced = listener
         return () => {}
       },
+      onApplied: (listener) => {
+        appliedSome = listener
+        return () => (appliedSome = () => {})
+      },
     },
     view: () => {
       views += 1
@@ -64,6 +69,7 @@ function world() {
     deadlines,
     views: () => views,
     replace: () => replaced(),
+    apply: () => appliedSome(),
     create: (id: string, more: Partial<SessionRow> = {}) => {
       standing.add(id)
       const row = rowOf(id, more)
@@ -149,4 +155,16 @@ void t.test('a session of a client of Consul lives for twice its time to live', 
   t.equal(deadlines.untilMs(plain), 1_000 + ttlMs)
   deadlines.stop()
   t.end()
+})
+
+void t.test('what was in the state lives on from the first entry that is applied', async (t) => {
+  const { clock, deadlines, apply } = world()
+  t.equal(deadlines.untilMs(rowOf('old')), ttlMs, 'before it: from the start')
+  clock.advance(3 * ttlMs)
+  apply()
+  t.equal(deadlines.untilMs(rowOf('old')), 4 * ttlMs, 'nobody could renew it before')
+  clock.advance(ttlMs / 2)
+  apply()
+  t.equal(deadlines.untilMs(rowOf('old')), 4 * ttlMs, 'from the first one alone')
+  deadlines.stop()
 })

@@ -68,6 +68,7 @@ async function serverOf(t: Test) {
       onReplaced.add(listener)
       return () => onReplaced.delete(listener)
     },
+    onApplied: (listener) => machine.onApplied(listener),
   }
   const makeDeadlines = () => new SessionDeadlines({ clock, view, applied })
   const makeLeader = () =>
