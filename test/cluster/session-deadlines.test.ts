@@ -73,3 +73,24 @@ void t.test('sessions keep their time when the leader is killed', async (t) => {
   over.abort()
   await renewing.catch(() => {})
 })
+
+void t.test('sessions have their whole time when the servers come up far apart', async (t) => {
+  const cluster = await startCluster(t)
+  const over = new AbortController()
+  t.teardown(() => over.abort())
+  const first = new Locks(cluster, 0, over.signal)
+  const id = await eventually('a session can be made', async () => {
+    return first.create({ TTL: '10s', NodeChecks: [], LockDelay: '1ms' }).catch(() => undefined)
+  })
+  await Promise.all(cluster.all.map((at) => cluster.kill(at)))
+  await cluster.restart(0)
+  // No majority, for longer than its time: nobody can renew it.
+  await delay(ttlMs + slackMs)
+  const startMs = performance.now()
+  await cluster.restart(1)
+  await cluster.waitForLeader()
+  while (await first.isAlive(id)) await delay(50)
+  const lifeMs = performance.now() - startMs
+  t.ok(lifeMs >= ttlMs, `it lived for ${lifeMs.toFixed(0)} ms with a majority`)
+  t.ok(lifeMs <= mostMs + 2 * slackMs)
+})
