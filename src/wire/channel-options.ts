@@ -24,17 +24,23 @@ export const unreadBytesMax = 256 * 1024 * 1024
 /** Streams on one connection, those that are just being refused included; the program opens one. */
 const streamsMax = 4
 
+const keepaliveMs = 10_000
+
 const common: ChannelOptions = {
   'grpc.max_receive_message_length': frameBytesMax,
   'grpc.max_send_message_length': frameBytesMax,
-  'grpc.keepalive_time_ms': 10_000,
-  'grpc.keepalive_timeout_ms': 5_000,
+  'grpc.keepalive_time_ms': keepaliveMs,
   // Its bookkeeping costs a fifth of the throughput, and no reader exists.
   'grpc.enable_channelz': 0,
 }
 
-export const clientOptions: ChannelOptions = {
+/** Of a connection that carries nothing which takes longer on its way: a ping waits behind it. */
+export const pingTimeoutMs = 5_000
+
+/** `pingMs`: how long a ping may go unanswered. Node's HTTP/2 reads no answer while a write waits. */
+export const clientOptions = (pingMs: number): ChannelOptions => ({
   ...common,
+  'grpc.keepalive_timeout_ms': pingMs,
   // A broken stream is not replayed: its owner knows what was on it.
   'grpc.enable_retries': 0,
   // Each use has a TCP connection of its own.
@@ -46,9 +52,11 @@ export const clientOptions: ChannelOptions = {
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 200,
   'grpc-node.flow_control_window': flowControlWindowBytes,
-}
+})
 
 export const serverOptions: ChannelOptions = {
   ...common,
   'grpc.max_concurrent_streams': streamsMax,
+  // The side that dialled notices first.
+  'grpc.keepalive_timeout_ms': 120_000,
 }

@@ -17,6 +17,10 @@ export type Connection = {
   refusal: string | null
   /** Bytes that had come when its last frame was whole. */
   readBytes: number
+  /** And at the last look. */
+  seenBytes: number
+  /** Told at a look when more of a frame has come. */
+  onArriving: (() => void) | null
   /** Ends it while no accepted stream is on it. */
   idle: Timer | null
 }
@@ -26,6 +30,8 @@ const idleConnectionMs = 10_000
 const sweepMs = 100
 /** While all connections have passed the handshake. */
 const knownSweepMs = 300
+/** Less of HTTP/2 than this comes without a frame, too. */
+const arrivingBytesMin = 1_024
 
 export type ConnectionLimits = {
   readonly connectionsMax: number
@@ -65,6 +71,8 @@ export class InboundConnections {
       widened: false,
       refusal: null,
       readBytes: 0,
+      seenBytes: 0,
+      onArriving: null,
       idle: null,
     }
     this.#byKey.set(key, connection)
@@ -139,12 +147,19 @@ export class InboundConnections {
       let most: Connection | null = null
       for (const connection of this.#byKey.values()) {
         bytes += unreadOf(connection)
+        look(connection)
         if (most === null || unreadOf(connection) > unreadOf(most)) most = connection
       }
       if (bytes > this.#limits.unreadBytesMax) most?.socket.destroy()
       if (this.#byKey.size > 0) this.#watchUnread()
     })
   }
+}
+
+function look(connection: Connection): void {
+  const { socket, readBytes, seenBytes, onArriving } = connection
+  connection.seenBytes = socket.bytesRead
+  if (socket.bytesRead - Math.max(readBytes, seenBytes) >= arrivingBytesMin) onArriving?.()
 }
 
 function unreadOf({ socket, readBytes }: Connection): number {

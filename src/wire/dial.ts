@@ -16,7 +16,7 @@ import {
 import type { StatusObject } from '@grpc/grpc-js'
 import { onAbort } from '../lib/async.ts'
 import { textOf } from '../lib/errors.ts'
-import { clientOptions } from './channel-options.ts'
+import { clientOptions, pingTimeoutMs } from './channel-options.ts'
 import { acceptHello, encodeHello } from './handshake.ts'
 import { WireStream } from './stream.ts'
 import { TlsDialing } from './tls-dial.ts'
@@ -29,6 +29,8 @@ export type DialTarget = {
   readonly path: string
   /** The server that must answer; '' for any. */
   readonly to: string
+  /** How long a ping may go unanswered; absent: a few seconds. */
+  readonly pingMs?: number
 }
 
 export type DialFailure =
@@ -119,7 +121,7 @@ function dialHeld(
     let duplex: ClientDuplexStream<Buffer, Buffer>
     try {
       const security: ChannelCredentials = tls ?? plainText
-      client = new Client(target.address, security, clientOptions)
+      client = new Client(target.address, security, clientOptions(target.pingMs ?? pingTimeoutMs))
       const empty = new Metadata()
       duplex = client.makeBidiStreamRequest(target.path, passBytes, passBytes, empty)
     } catch (error) {

@@ -235,6 +235,8 @@ export class WireServer {
         stream = new WireStream(call, { peer, remote }, ending, traffic)
         this.#streams.add(stream)
         this.#connections.accepted(connection)
+        const accepted = stream
+        connection.onArriving = () => accepted.arriving()
         service.accept(stream)
       } catch (error) {
         if (!(error instanceof MusterError)) throw error

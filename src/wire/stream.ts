@@ -8,6 +8,8 @@ export type StreamHandlers = {
   onFrame(frame: Buffer): void
   /** `write` may go on. */
   onDrain(): void
+  /** More of a frame has come since the last look, some tenths of a second ago, and not yet all of it. Of accepted streams alone. */
+  onArriving?(): void
   /** Exactly once, also after `close`; nothing comes after it. */
   onClose(reason: string): void
 }
@@ -88,6 +90,11 @@ export class WireStream {
     this.#traffic.framesSent += 1
     this.#traffic.bytesSent += frame.length
     return this.#duplex.write(frame)
+  }
+
+  /** See `onArriving`. */
+  arriving(): void {
+    if (this.#closedBy === null) this.#handlers?.onArriving?.()
   }
 
   /** The connection is cut now. */

@@ -3,11 +3,15 @@
  */
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
+const pieceMs = 20
+
 export class Proxy {
   readonly #targetPort: number
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
   #silent = false
+  /** Bytes a second of each connection towards the target; null: as many as come. */
+  #rate: number | null = null
   /** Bytes that went towards the target. */
   forwarded = 0
   /** Connections so far. */
@@ -39,6 +43,11 @@ export class Proxy {
     this.#silent = silent
   }
 
+  /** From now on each connection carries so many bytes a second towards the target; null: all. */
+  slow(bytesPerSecond: number | null): void {
+    this.#rate = bytesPerSecond
+  }
+
   get connections(): number {
     return this.#sockets.size / 2
   }
@@ -51,6 +60,18 @@ export class Proxy {
     await closed
   }
 
+  #trickle(from: Socket, to: Socket, bytes: Buffer, rate: number): void {
+    const pieceBytes = Math.max(1, Math.floor((rate * pieceMs) / 1_000))
+    from.pause()
+    to.write(bytes.subarray(0, pieceBytes))
+    setTimeout(() => {
+      const rest = bytes.subarray(pieceBytes)
+      if (from.destroyed || to.destroyed) return
+      if (rest.length > 0) this.#trickle(from, to, rest, rate)
+      else from.resume()
+    }, pieceMs)
+  }
+
   #relay(inbound: Socket): void {
     this.accepted += 1
     const outbound = connect(this.#targetPort, '127.0.0.1')
@@ -60,9 +81,10 @@ export class Proxy {
     ] as const
     for (const [from, to] of pairs) {
       this.#sockets.add(from)
-      from.on('data', (bytes) => {
+      from.on('data', (bytes: Buffer) => {
         if (this.#silent) return
-        to.write(bytes)
+        if (to === outbound && this.#rate !== null) this.#trickle(from, to, bytes, this.#rate)
+        else to.write(bytes)
         if (to !== outbound) return
         this.forwarded += bytes.length
         this.onForward(this.forwarded)

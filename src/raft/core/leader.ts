@@ -29,6 +29,12 @@ const promoteLagEntriesMax = 1_000
 /** A snapshot that failed again and again is offered again after half as many election timeouts, at most. */
 const snapshotWaitTimeoutsMax = 16
 
+/**
+ * Entries of a probe, which is sent again with each heartbeat that is answered first: over a slow link many are. A new leader's own
+ * first entry is among them.
+ */
+const probeBytesMax = 1_024
+
 export type ProposeResult =
   | { readonly ok: true; readonly index: LogIndex; readonly term: Term }
   | { readonly ok: false; readonly refusal: Refusal }
@@ -183,6 +189,11 @@ function sendEntries(state: State, leader: Leader, id: ServerId, progress: Progr
     offerSnapshot(state, id, progress)
     return false
   }
+  if (progress.state === 'probe') {
+    progress.probed(leader.round)
+    sendAppend(state, leader, id, progress, probeEntries(state, progress.next))
+    return true
+  }
   const entries = log.slice(progress.next, log.lastIndex, options.appendBytesMax)
   if (entries === undefined) {
     progress.fetching = true
@@ -193,6 +204,13 @@ function sendEntries(state: State, leader: Leader, id: ServerId, progress: Progr
   }
   sendAppend(state, leader, id, progress, entries)
   return true
+}
+
+/** None where they are on disk alone, or where the first is larger: the answer tells where the logs meet all the same. */
+function probeEntries({ log }: State, next: LogIndex): readonly Entry[] {
+  const entries = log.slice(next, log.lastIndex, probeBytesMax) ?? []
+  const [first] = entries
+  return first === undefined || bytesOf(first) > probeBytesMax ? [] : entries
 }
 
 /** Survivors are sent such entries until the successor's beginning is applied: before that there is no state to send. */
@@ -235,7 +253,7 @@ function sendAppend(
   if (last !== undefined) {
     let bytes = 0
     for (const entry of entries) bytes += bytesOf(entry)
-    progress.sent(last.index, bytes, leader.round)
+    progress.sent(last.index, bytes)
   }
   progress.toldCommit = state.log.commitIndex
   state.out.send.push({

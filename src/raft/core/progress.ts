@@ -98,13 +98,14 @@ export class Progress {
   }
 
   /** `round`: the leader's present one. */
-  sent(lastIndex: LogIndex, bytes: number, round: number): void {
+  probed(round: number): void {
+    this.probing = true
+    this.probedRound = round
+  }
+
+  sent(lastIndex: LogIndex, bytes: number): void {
     assert(lastIndex >= this.next, 'what is sent is new')
-    if (this.state === 'probe') {
-      this.probing = true
-      this.probedRound = round
-      return
-    }
+    if (this.state === 'probe') return
     this.next = lastIndex + 1
     this.#inflight.push({ lastIndex, bytes })
     this.#inflightBytes += bytes

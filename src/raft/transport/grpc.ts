@@ -1,5 +1,5 @@
 /**
- * `RaftTransport` on gRPC: one stream per directed pair for messages, one connection per snapshot.
+ * `RaftTransport` on gRPC: one stream per directed pair for messages, one for heartbeats that pass them, one connection per snapshot.
  * A dials B and sends A's messages there; B's answers travel on the stream that B dialled to A, so that a network
  * that loses one direction looks to both sides like what it is.
  */
@@ -9,11 +9,14 @@ import type { WireService } from '../../wire/server.ts'
 import type { WireStream } from '../../wire/stream.ts'
 import type { Wire } from '../../wire/wire.ts'
 import type { Message, ServerId, Term } from '../core/message.ts'
+import { lanePath, takeHeartbeats, type InboundLane } from './heartbeat-lane.ts'
 import { Inbound } from './inbound.ts'
 import { Outbound, type OutboundOptions, streamPath } from './outbound.ts'
 import { SnapshotReceiver } from './snapshot-receiver.ts'
 import { snapshotPath, SnapshotSender } from './snapshot-sender.ts'
 import type { Peer, RaftTransport, SnapshotSource, TransportHandlers } from './transport.ts'
+
+const laterStream = 'a later stream of the same server took its place'
 
 export type GrpcRaftTransportOptions = {
   readonly wire: Wire
@@ -40,6 +43,8 @@ export class GrpcRaftTransport implements RaftTransport {
   readonly #outbound = new Map<ServerId, Outbound>()
   /** The latest stream of each caller; an earlier one is a connection it has given up. */
   readonly #inbound = new Map<ServerId, Inbound>()
+  /** Likewise, of heartbeats. */
+  readonly #lanes = new Map<ServerId, InboundLane>()
   readonly #stopping = new AbortController()
   readonly #sending = new Set<Promise<void>>()
   #handlers: TransportHandlers | null = null
@@ -60,6 +65,7 @@ export class GrpcRaftTransport implements RaftTransport {
     }
     this.services = [
       { path: streamPath, accept: (stream) => this.#acceptMessages(stream) },
+      { path: lanePath, accept: (stream) => this.#acceptHeartbeats(stream) },
       { path: snapshotPath, accept: (stream) => this.#acceptSnapshot(stream) },
     ]
   }
@@ -127,6 +133,7 @@ export class GrpcRaftTransport implements RaftTransport {
     for (const outbound of this.#outbound.values()) outbound.close()
     this.#outbound.clear()
     for (const inbound of this.#inbound.values()) inbound.close('this server stops')
+    for (const lane of this.#lanes.values()) lane.close('this server stops')
     await this.#receiver?.stop()
     await Promise.allSettled(this.#sending)
   }
@@ -147,6 +154,7 @@ export class GrpcRaftTransport implements RaftTransport {
     let inbound: Inbound | null = null
     inbound = new Inbound(this.#wire, stream, {
       onMessage: (message) => handlers.onMessage(message),
+      onArriving: () => this.#lanes.get(id)?.sayArriving(),
       onClose: () => {
         if (this.#inbound.get(id) !== inbound) return
         this.#inbound.delete(id)
@@ -154,8 +162,23 @@ export class GrpcRaftTransport implements RaftTransport {
       },
     })
     if (stream.open) this.#inbound.set(id, inbound)
-    previous?.close('a later stream of the same server took its place')
+    previous?.close(laterStream)
     this.#outbound.get(id)?.peerArrived()
+  }
+
+  #acceptHeartbeats(stream: WireStream): void {
+    const handlers = this.#handlersFor(stream)
+    const { id } = stream.peer
+    const previous = this.#lanes.get(id)
+    let lane: InboundLane | null = null
+    lane = takeHeartbeats(this.#wire, stream, {
+      onMessage: (message) => handlers.onMessage(message),
+      onClose: () => {
+        if (this.#lanes.get(id) === lane) this.#lanes.delete(id)
+      },
+    })
+    if (stream.open) this.#lanes.set(id, lane)
+    previous?.close(laterStream)
   }
 
   #acceptSnapshot(stream: WireStream): void {

@@ -14,6 +14,8 @@ const ackDelayMs = 500
 
 export type InboundEvents = {
   onMessage(message: Message): void
+  /** More of a frame has come, and not yet all of it. */
+  onArriving(): void
   onClose(): void
 }
 
@@ -33,6 +35,7 @@ export class Inbound {
       onDrain: () => {
         this.#writable = true
       },
+      onArriving: () => events.onArriving(),
       onClose: () => {
         this.#ackTimer?.cancel()
         events.onClose()

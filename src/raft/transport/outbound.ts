@@ -14,6 +14,7 @@ import type { WireStream } from '../../wire/stream.ts'
 import type { Wire } from '../../wire/wire.ts'
 import type { Message } from '../core/message.ts'
 import { decodeAck, encodeFrame, frameMessagesMax, messageBytes } from './codec.ts'
+import { HeartbeatLane } from './heartbeat-lane.ts'
 import type { Peer } from './transport.ts'
 
 export const streamPath = '/muster.raft.Raft/Stream'
@@ -21,7 +22,7 @@ export const streamPath = '/muster.raft.Raft/Stream'
 export type OutboundOptions = {
   readonly queueBytesMax: number
   readonly windowBytes: number
-  /** Without an acknowledgement for this long although frames are out, the connection is given up. */
+  /** Without an acknowledgement for this long although frames are out, the connection is given up; nor word that more of one has come. */
   readonly halfOpenMs: number
   /** Messages that waited longer for a connection are not worth sending. */
   readonly staleMs: number
@@ -45,6 +46,13 @@ const rejectedBackoffMs = 1_000
 /** A connection that lived this long counts as one. */
 const settledMs = 1_000
 const dropLogIntervalMs = 10_000
+/** A frame may be on its way for so long: as one of 512 KiB over 5 kB/s. */
+const frameMsMax = 120_000
+/** From here on heartbeats pass what is on its way: some ten milliseconds of a slow link. */
+const heldUpBytes = 64 * 1024
+/** A frame that takes so long is told, and so seldom. */
+const slowFrameMs = 10_000
+const slowLogIntervalMs = 60_000
 
 export class Outbound {
   readonly peer: Peer
@@ -72,6 +80,8 @@ export class Outbound {
   #failures = 0
   #connectedMs = 0
   #droppedLoggedMs = Number.NEGATIVE_INFINITY
+  #slowLoggedMs = Number.NEGATIVE_INFINITY
+  readonly #lane: HeartbeatLane
 
   constructor(wire: Wire, peer: Peer, options: OutboundOptions, events: OutboundEvents) {
     this.#wire = wire
@@ -79,6 +89,7 @@ export class Outbound {
     this.#options = options
     this.#events = events
     this.#logger = wire.logger
+    this.#lane = new HeartbeatLane(wire, peer, () => this.#onArriving())
     this.#connect()
   }
 
@@ -88,6 +99,10 @@ export class Outbound {
 
   send(message: Message): void {
     if (this.#ended.signal.aborted) return
+    // Round 0 tells what is committed, right behind the entries.
+    if (message.type === 'heartbeat' && message.round > 0 && this.#stream !== null) {
+      if (this.#lane.send(message, this.#inFlightBytes + this.#queuedBytes >= heldUpBytes)) return
+    }
     const bytes = messageBytes(message)
     const over = this.#queuedBytes + bytes > this.#options.queueBytesMax
     if (over || bytes > frameBytesMax / 2) {
@@ -118,6 +133,7 @@ export class Outbound {
     if (this.#ended.signal.aborted) return
     this.#ended.abort()
     this.#backoff?.timer.cancel()
+    this.#lane.close()
     // What was said last (a transfer of leadership) should still arrive.
     this.#flushQueue()
     this.#stream?.finish('the connection is not wanted any more')
@@ -130,7 +146,8 @@ export class Outbound {
     this.#backoff = null
     const { address, id } = this.peer
     const { signal } = this.#ended
-    dial(this.#wire, { address, path: streamPath, to: id }, signal).then(
+    const target = { address, path: streamPath, to: id, pingMs: frameMsMax }
+    dial(this.#wire, target, signal).then(
       (stream) => this.#onStream(stream),
       (error: unknown) => {
         if (signal.aborted) return
@@ -182,6 +199,7 @@ export class Outbound {
       onClose: (reason) => this.#onClose(reason),
     })
     if (!stream.open) return
+    this.#lane.want(true)
     this.#events.onConnected()
     this.#flushQueue()
   }
@@ -190,6 +208,7 @@ export class Outbound {
     this.#stream = null
     this.#watch?.cancel()
     this.#watch = null
+    this.#lane.want(false)
     if (this.#ended.signal.aborted) return
     this.#logger.info('peer disconnected', { peer: this.peer.id, reason })
     // At once after a connection that held; one that breaks as soon as it stands must not be dialled in a loop.
@@ -286,6 +305,20 @@ export class Outbound {
     const oldestMs = this.#wire.clock.monotonicMs() - this.#options.staleMs
     this.#queue = this.#queue.filter(({ queuedMs }) => queuedMs >= oldestMs)
     this.#queuedBytes = this.#queue.reduce((total, { bytes }) => total + bytes, 0)
+  }
+
+  /** A frame that takes long to come is no silence. */
+  #onArriving(): void {
+    const now = this.#wire.clock.monotonicMs()
+    this.#lastAckMs = now
+    const tookMs = now - (this.#inFlight[0]?.sentMs ?? now)
+    if (tookMs < slowFrameMs || now - this.#slowLoggedMs < slowLogIntervalMs) return
+    this.#slowLoggedMs = now
+    this.#logger.warn('the link to this peer is slow: entries are on their way for long', {
+      peer: this.peer.id,
+      ms: Math.round(tookMs),
+      bytes: this.#inFlightBytes,
+    })
   }
 
   #logDropped(): void {

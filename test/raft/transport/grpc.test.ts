@@ -128,6 +128,29 @@ t.test('what waits for a peer is bounded, and the newest is dropped', async (t) 
   await until('the queue takes again', () => b.messages.length > first)
 })
 
+t.test('a frame that takes long is no silence, and heartbeats pass it', async (t) => {
+  const a = await new Node({ id: 'a', halfOpenMs: 800 }).start(t)
+  const b = await new Node({ id: 'b' }).start(t)
+  const proxy = new Proxy(b.port)
+  const port = await proxy.listen()
+  t.teardown(() => proxy.close())
+  a.peer({ id: 'b', port })
+  await until('connected, for heartbeats as well', () => proxy.accepted === 2)
+  a.send('b', 1)
+  await until('a heartbeat is there', () => b.messages.length === 1)
+  proxy.slow(100_000)
+  a.send('b', 2, 300_000)
+  for (const round of [3, 4]) {
+    await until('a heartbeat passes', () => {
+      a.send('b', round)
+      return roundsOf(b.messages).includes(round)
+    })
+  }
+  t.notOk(roundsOf(b.messages).includes(2), 'the entries are on their way')
+  await until('they are there', () => roundsOf(b.messages).includes(2))
+  t.equal(proxy.accepted, 2, 'on the connection that they began on')
+})
+
 t.test('a connection that swallows everything is given up and dialled again', async (t) => {
   const a = await new Node({ id: 'a', halfOpenMs: 200 }).start(t)
   const b = await new Node({ id: 'b' }).start(t)
