@@ -11,17 +11,30 @@ export type OpenView = () => Reader & { close(): void }
 /** Opens views. Not provided in a process that has no state. */
 export const openView = serviceKey<OpenView>('view')
 
-/** Reads this server's state, and closes the view behind it. */
-export async function onView<Result>(
+/**
+ * Reads this server's state, and closes the view behind it: before it returns, or once the promise that `read` returns is
+ * settled. Throws what `open` throws.
+ */
+export function onView<Result>(
   open: OpenView,
   read: (reader: Reader) => Promise<Result>,
-): Promise<Result> {
+): Promise<Result>
+export function onView<Result>(open: OpenView, read: (reader: Reader) => Result): Result
+export function onView<Result>(
+  open: OpenView,
+  read: (reader: Reader) => Result | Promise<Result>,
+): Result | Promise<Result> {
   const view = open()
+  let result: Result | Promise<Result>
   try {
-    return await read(view)
-  } finally {
+    result = read(view)
+  } catch (error) {
     view.close()
+    throw error
   }
+  if (result instanceof Promise) return result.finally(() => view.close())
+  view.close()
+  return result
 }
 
 /** This server's state, for who reads it and waits until what it read changes. */

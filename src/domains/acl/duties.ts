@@ -5,6 +5,7 @@
 import { codeOf, textOf } from '../../lib/errors.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'
 import type { DutyContext } from '../duty.ts'
+import { onView } from '../host.ts'
 import { deleteTokens, type DeleteTokens } from './commands.ts'
 import { issueFirstToken } from './issue.ts'
 import { bootstrapOf, expiredTokens, tokensPerEntryMax } from './queries.ts'
@@ -34,9 +35,7 @@ export function startAclDuties(context: AclDutyContext): Running {
 }
 
 async function begin({ bootstrapToken, view, propose, clock, log }: AclDutyContext): Promise<void> {
-  const reader = view()
-  const before = bootstrapOf(reader)
-  reader.close()
+  const before = onView(view, bootstrapOf)
   if (before !== null || bootstrapToken === null) return
   try {
     const { row } = await issueFirstToken({ clock, propose }, bootstrapToken, null)
@@ -53,8 +52,7 @@ async function begin({ bootstrapToken, view, propose, clock, log }: AclDutyConte
 /** True: there may be more. */
 async function removeExpired({ view, propose, clock, log }: AclDutyContext): Promise<boolean> {
   const nowMs = Math.floor(clock.wallMs())
-  const reader = view()
-  const rows = await expiredTokens(reader, nowMs).finally(() => reader.close())
+  const rows = await onView(view, (reader) => expiredTokens(reader, nowMs))
   if (rows.length === 0) return false
   const accessors = rows.map(({ accessor }) => accessor)
   const args: DeleteTokens = { accessors, nowMs, expiredOnly: true }

@@ -2,6 +2,7 @@
 import { continueCascades, hasMarks, marksVersion } from '../../fsm/fact.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'
 import type { DutyContext } from '../duty.ts'
+import { onView } from '../host.ts'
 
 /** Readers honour marks: nobody waits for this. */
 const lookEveryMs = 500
@@ -23,9 +24,10 @@ export function startCascadeDuty(context: DutyContext): Running {
     everyMs: lookEveryMs,
     retryMs,
     round: async () => {
-      const reader = view()
-      const isOpen = reader.commandVersion >= marksVersion && hasMarks(reader)
-      reader.close()
+      const isOpen = onView(
+        view,
+        (reader) => reader.commandVersion >= marksVersion && hasMarks(reader),
+      )
       if (!isOpen) return lookEveryMs
       const beginMs = clock.monotonicMs()
       if (entries === 0) sinceMs = beginMs

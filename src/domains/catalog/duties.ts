@@ -155,7 +155,7 @@ class MemberDuty {
     if (asked.length === 0) return roundMs - gapMs
     if (signal.aborted) return 0
     const verdicts = await this.#witness.ask(asked.map(({ subject }) => subject))
-    const found = await onView(this.#context.view, async (reader) =>
+    const found = onView(this.#context.view, (reader) =>
       asked.flatMap((doubt) => {
         const verdict = verdicts.get(doubt.subject.key)
         const outcome = verdict === 'silent' ? doubt.ifSilent : doubt.ifAnswering

@@ -1,6 +1,7 @@
 /** What the leader does for keys: the marks of old deletions and lock delays that are over go, a batch at a time. */
 import { periodic, type Running } from '../../lib/periodic.ts'
 import type { DutyContext } from '../duty.ts'
+import { onView } from '../host.ts'
 import {
   reapKeys,
   reapMarks,
@@ -43,8 +44,7 @@ async function reap({ clock, propose, view }: DutyContext): Promise<boolean> {
     tombstonesBeforeMs: Math.max(0, nowMs - tombstoneKeptMs),
     delaysBeforeMs: Math.max(0, nowMs - delayKeptMs),
   }
-  const reader = view()
-  try {
+  return onView(view, async (reader) => {
     let more = false
     if (await hasLeftovers(reader, args)) {
       const { outcome } = await propose(reapKeys, args)
@@ -56,7 +56,5 @@ async function reap({ clock, propose, view }: DutyContext): Promise<boolean> {
       await propose(reapMarks, { marks } satisfies ReapMarks)
     }
     return more || marks.length >= reapedRowsMax
-  } finally {
-    reader.close()
-  }
+  })
 }

@@ -9,6 +9,7 @@ import type { Reader } from '../../fsm/domain.ts'
 import { allOf } from '../../lib/pages.ts'
 import type { Services } from '../../rpc/services.ts'
 import type { DutyContext } from '../duty.ts'
+import { onView } from '../host.ts'
 import type { ConfigRow } from './model.ts'
 import { rotatePassword } from './rotation.ts'
 import { scheduleOf } from './schedule.ts'
@@ -48,12 +49,8 @@ export function startRotation(
 }
 
 async function dueRows({ view }: DutyContext, nowMs: number): Promise<readonly ConfigRow[]> {
-  const reader = view()
-  try {
-    return (await allOf(reader.pages(ldapConfigs))).filter((row) => isDue(row, nowMs))
-  } finally {
-    reader.close()
-  }
+  const rows = await onView(view, (reader) => allOf(reader.pages(ldapConfigs)))
+  return rows.filter((row) => isDue(row, nowMs))
 }
 
 /** Also what was begun and is not known to have ended. */

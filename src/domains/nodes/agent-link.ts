@@ -1,7 +1,7 @@
 /** The way to the client agent of a node: over the uplink that this server holds, or to the server that does. */
 import { MusterError } from '../../lib/errors.ts'
 import type { AgentLink, ClusterServers } from '../../rpc/agents.ts'
-import type { OpenView } from '../host.ts'
+import { onView, type OpenView } from '../host.ts'
 import { holdingMethod } from './peer-methods.ts'
 import { nodeById } from './queries.ts'
 import type { Reach } from './heartbeats.ts'
@@ -30,13 +30,8 @@ export function agentLinkOf({ uplinks, servers, view }: AgentLinkOptions): Agent
       )
       const holder = answers.find(({ reply }) => reply?.ids.includes(node))
       if (holder !== undefined) return holder.server
-      const reader = view()
-      try {
-        if (nodeById(reader, node) === null) {
-          throw new MusterError('not_found', `unknown node ${node}: no agent registered it`)
-        }
-      } finally {
-        reader.close()
+      if (onView(view, (reader) => nodeById(reader, node)) === null) {
+        throw new MusterError('not_found', `unknown node ${node}: no agent registered it`)
       }
       throw new MusterError(
         'unavailable',

@@ -23,7 +23,7 @@ export function startBrake(context: DutyContext & { readonly onCommand: OnComman
     everyMs: roundMs,
     retryMs,
     round: async () => {
-      const brake = await onView(view, async (reader) => brakeOf(reader))
+      const brake = onView(view, brakeOf)
       tell(brake)
       const untilMs = brake.on?.untilMs ?? null
       if (untilMs === null) return roundMs

@@ -215,30 +215,34 @@ class HeartbeatDuty implements Running {
   }
 
   async #scan(): Promise<void> {
-    const { view, clock, settings, log } = this.#context
+    const { clock, settings, log } = this.#context
     const dueMs = clock.monotonicMs() + settings.failoverMs
     while (!this.#stopping.signal.aborted) {
-      const reader = view()
       try {
-        for await (const page of nodesWithPrefix(reader, '')) {
-          for (const { id, status, disconnectedUntilMs = 0 } of page) {
-            // What came meanwhile is newer than this view.
-            if (this.#known.has(id)) continue
-            this.#known.set(id, status)
-            if (status === 'disconnected') this.#waitUntil(id, disconnectedUntilMs)
-            else if (status !== 'down') this.#wheel.arm(id, dueMs)
-          }
-        }
+        await this.#readAll(dueMs)
         this.#isComplete = true
         this.#rounds.wake()
         return
       } catch (error) {
         log.warn('the nodes could not be read yet', { error: textOf(error) })
         await delay(clock, retryMs, this.#stopping.signal)
-      } finally {
-        reader.close()
       }
     }
+  }
+
+  /** `dueMs`: the deadline of each node that is up. */
+  async #readAll(dueMs: number): Promise<void> {
+    await onView(this.#context.view, async (reader) => {
+      for await (const page of nodesWithPrefix(reader, '')) {
+        for (const { id, status, disconnectedUntilMs = 0 } of page) {
+          // What came meanwhile is newer than this view.
+          if (this.#known.has(id)) continue
+          this.#known.set(id, status)
+          if (status === 'disconnected') this.#waitUntil(id, disconnectedUntilMs)
+          else if (status !== 'down') this.#wheel.arm(id, dueMs)
+        }
+      }
+    })
   }
 
   /** Resolves to the pause before the next one. */

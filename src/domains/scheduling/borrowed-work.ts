@@ -128,12 +128,8 @@ export class BorrowedWork implements Running {
 
   /** Whether the leader, and all servers, can read what is planned. */
   #isKnown(): boolean {
-    const reader = this.#options.view()
-    try {
-      return reader.commandVersion >= settledWorkloadsVersion
-    } finally {
-      reader.close()
-    }
+    const { view } = this.#options
+    return onView(view, ({ commandVersion }) => commandVersion >= settledWorkloadsVersion)
   }
 
   #begin(lent: LentEvaluation, index: number): void {
@@ -222,26 +218,25 @@ export class BorrowedWork implements Running {
 
   /** Changes are marked from before it is read, so none is missed. */
   #keep(): Kept {
-    const { view, applied } = this.#options
+    const { applied } = this.#options
     const mirror = new ClusterMirror()
     const forget = observe(
       (command, listener) => applied.onCommand(command, listener),
       (observed) => mirror.changed(observed),
     )
-    const isRead = onView(view, (reader) => mirror.read(reader))
+    const isRead = this.#readAll(mirror)
     isRead.catch(() => {
       if (this.#kept?.mirror === mirror) this.replaced()
     })
     return { mirror, forget, isRead }
   }
 
+  async #readAll(mirror: ClusterMirror): Promise<void> {
+    await onView(this.#options.view, (reader) => mirror.read(reader))
+  }
+
   #refresh(mirror: ClusterMirror): void {
-    const reader = this.#options.view()
-    try {
-      mirror.refresh(reader)
-    } finally {
-      reader.close()
-    }
+    onView(this.#options.view, (reader) => mirror.refresh(reader))
   }
 
   #forgetIdle(nowMs: number): void {

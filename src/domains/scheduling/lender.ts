@@ -97,7 +97,7 @@ export class Lender {
       await this.#untilOffered(leftMs, signal)
       evaluations = this.#take(request)
     }
-    return onView(view, async ({ appliedIndex: index }) => ({ index, evaluations }))
+    return onView(view, ({ appliedIndex: index }) => ({ index, evaluations }))
   }
 
   /** Rejects with `cancelled`. */

@@ -190,16 +190,13 @@ class Scheduling implements Running {
 
   /** On the newest state: what was marked came with it, and an older view would take it back. */
   #refresh(): void {
-    const reader = this.#context.view()
     const held = this.#mirror.heldStorm
-    try {
+    onView(this.#context.view, (reader) => {
       for (const name of this.#mirror.refresh(reader)) this.#room.set(name, reader.appliedIndex)
       this.#heed(settingsOf(reader))
       this.#isKnown = reader.commandVersion >= settledWorkloadsVersion
       if (this.#mirror.heldStorm !== held) this.#looksAgain()
-    } finally {
-      reader.close()
-    }
+    })
   }
 
   /** What has no place may have one by other settings. */

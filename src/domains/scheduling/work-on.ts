@@ -12,7 +12,7 @@ import { evaluationById, openEvaluationsOfJob } from '../evaluations/queries.ts'
 import type { Decision } from '../../scheduler/decision.ts'
 import type { Patterns } from '../../scheduler/operands.ts'
 import { planParts, type PlanPart } from '../../scheduler/plan-parts.ts'
-import type { OpenView } from '../host.ts'
+import { onView, type OpenView } from '../host.ts'
 import type { ClusterMirror } from './cluster-mirror.ts'
 import { decide, scheduledJobOf, seenJob, type SeenJob } from './decide.ts'
 import { ended, givenUp, refusedTooOften, type EndContext } from './evaluation-end.ts'
@@ -49,25 +49,9 @@ export async function workOn(id: string, context: WorkContext): Promise<Worked> 
   let doubted: ReadonlySet<string> = new Set()
   for (let plans = 1; ; plans += 1) {
     context.onState('scheduling')
-    const view = context.view()
-    let seen: Seen | null
-    let decision: Decision | null = null
-    try {
-      seen = await read(view, id, context)
-      if (seen === null) return []
-      for (const nodeId of doubted) await context.mirror.doubt(view, nodeId)
-      context.refresh()
-      if (context.mirror.holds(seen.row)) return []
-      const { clock, mirror: cluster, patterns } = context
-      decision = decide(seen.job, scheduledJobOf(seen.job), seen.row, {
-        reader: view,
-        clock,
-        cluster,
-        patterns,
-      })
-    } finally {
-      view.close()
-    }
+    const decided = await decideOn(id, doubted, context)
+    if (decided === null) return []
+    const { seen, decision } = decided
     context.onState('submitting')
     const end = endContext(seen, context)
     const parts = planParts(decision)
@@ -83,17 +67,36 @@ export async function workOn(id: string, context: WorkContext): Promise<Worked> 
 
 /** Workers failed with it too often. */
 export async function giveUp(id: string, context: WorkContext): Promise<Worked> {
-  const view = context.view()
-  let seen: Seen | null
-  try {
-    seen = await read(view, id, context)
-  } finally {
-    view.close()
-  }
+  const seen = await onView(context.view, (reader) => read(reader, id, context))
   if (seen === null) return []
   const written = givenUp(endContext(seen, context))
   const { stale } = await proposeOne(seen, nothing(), written, context)
   return stale ? [] : written
+}
+
+type Decided = { readonly seen: Seen; readonly decision: Decision }
+
+/** Null: there is nothing to do for it any more, or the storm brake holds it. `doubted`: nodes that are read anew. */
+function decideOn(
+  id: string,
+  doubted: ReadonlySet<string>,
+  context: WorkContext,
+): Promise<Decided | null> {
+  const { view, clock, mirror: cluster, patterns } = context
+  return onView(view, async (reader) => {
+    const seen = await read(reader, id, context)
+    if (seen === null) return null
+    for (const nodeId of doubted) await cluster.doubt(reader, nodeId)
+    context.refresh()
+    if (cluster.holds(seen.row)) return null
+    const decision = decide(seen.job, scheduledJobOf(seen.job), seen.row, {
+      reader,
+      clock,
+      cluster,
+      patterns,
+    })
+    return { seen, decision }
+  })
 }
 
 /** Null: there is nothing to do for it any more. */

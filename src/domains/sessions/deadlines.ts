@@ -11,6 +11,7 @@
  */
 import type { Proposable, Reader } from '../../fsm/domain.ts'
 import type { Clock, Timer } from '../../lib/clock.ts'
+import { onView } from '../host.ts'
 import {
   createSession,
   endSessions,
@@ -151,23 +152,19 @@ export class SessionDeadlines {
   #sweepSome(known: Iterator<readonly [id: string, Known]>): void {
     const { clock, view } = this.#options
     const beforeMs = clock.monotonicMs() - sweepMs
-    let lookedFor = 0
-    const reader = view()
-    try {
+    const isOver = onView(view, (reader) => {
+      let lookedFor = 0
       for (let passed = 0; passed < passedMax && lookedFor < lookedForMax; passed += 1) {
         const { done, value } = known.next()
-        if (done === true) {
-          this.#sweepLater()
-          return
-        }
+        if (done === true) return true
         const [id, { place, untilMs }] = value
         if (untilMs >= beforeMs) continue
         lookedFor += 1
         if (sessionOf(reader, place) === null) this.#known.delete(id)
       }
-    } finally {
-      reader.close()
-    }
-    this.#sweep = clock.setTimer(0, () => this.#sweepSome(known))
+      return false
+    })
+    if (isOver) this.#sweepLater()
+    else this.#sweep = clock.setTimer(0, () => this.#sweepSome(known))
   }
 }

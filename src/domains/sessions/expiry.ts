@@ -11,6 +11,7 @@ import { DeadlineWheel } from '../../lib/deadline-wheel.ts'
 import { textOf } from '../../lib/errors.ts'
 import type { Running } from '../../lib/periodic.ts'
 import type { DutyContext } from '../duty.ts'
+import { onView } from '../host.ts'
 import { endSessions, renewSessions, endedMax, type EndSessions } from './commands.ts'
 import type { SessionDeadlines } from './deadlines.ts'
 import { allNamespaces, type SessionPlace, type SessionRow } from './model.ts'
@@ -80,14 +81,11 @@ export class Expiry implements Running {
         await delay(this.#options.clock, retryMs, this.#stopping.signal)
       }
     }
-    const reader = view()
-    try {
+    await onView(view, async (reader) => {
       for await (const page of allSessions(reader, allNamespaces)) {
         for (const row of page) this.#arm(row)
       }
-    } finally {
-      reader.close()
-    }
+    })
     this.#wheel.start()
   }
 
