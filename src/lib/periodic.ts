@@ -19,7 +19,7 @@ export type Rounds = {
   readonly everyMs: number
   /** After a round that failed. */
   readonly retryMs: number
-  /** A pause after each round that nothing shortens, in front of the others; default none. */
+  /** The least pause, which nothing shortens; it is part of the others. Default none. */
   readonly gapMs?: () => number
   /** Resolves to the pause before the next round, where that is not `everyMs`. `signal` fires at the stop. */
   readonly round: (signal: AbortSignal) => Promise<number | void>
@@ -66,7 +66,7 @@ class Periodic implements Running {
       const pauseMs = await this.#round()
       const gap = gapMs?.() ?? 0
       if (gap >= gapMsMin) await delay(clock, gap, signal)
-      if (!this.#woken) await this.#pause.wait(pauseMs, signal)
+      if (!this.#woken) await this.#pause.wait(Math.max(0, pauseMs - gap), signal)
     }
   }
 

@@ -87,6 +87,14 @@ t.test('waking ends a pause, but not the gap between two rounds', async (t) => {
   await running.stop()
 })
 
+t.test('a gap is part of the pause', async (t) => {
+  const pauses = [undefined, undefined, 100]
+  const { running, at, pass } = roundsOf(async () => pauses.shift(), { gapMs: () => 200 })
+  await pass(3_000)
+  t.same(at, [0, 1_000, 2_000, 2_250], 'and the least one; a timer of 0 ms fires at the next step')
+  await running.stop()
+})
+
 t.test('waking during a round has another one follow, unless the round fails', async (t) => {
   const { running, at, pass } = roundsOf(async () => {
     await Promise.resolve()

@@ -100,8 +100,8 @@ export function startMemberDuty(context: MemberDutyContext): Running {
   const rounds = periodic({
     ...context,
     failure: 'a round of members and their nodes failed',
-    everyMs: roundMs - gapMs,
-    retryMs: retryMs - gapMs,
+    everyMs: roundMs,
+    retryMs,
     gapMs: () => duty.gapMs,
     round: (signal) => duty.round(signal),
   })
@@ -152,7 +152,7 @@ class MemberDuty {
     this.#lookedForMs = clock.monotonicMs() - startMs
     await this.#propose(certain, signal)
     const asked = [...doubts.values()].slice(0, doubtsPerRoundMax)
-    if (asked.length === 0) return roundMs - gapMs
+    if (asked.length === 0) return roundMs
     if (signal.aborted) return 0
     const verdicts = await this.#witness.ask(asked.map(({ subject }) => subject))
     const found = onView(this.#context.view, (reader) =>
@@ -164,7 +164,7 @@ class MemberDuty {
       }),
     )
     await this.#propose(found, signal)
-    return doubtMs - gapMs
+    return doubtMs
   }
 
   async #propose(updates: readonly MemberUpdate[], signal: AbortSignal): Promise<void> {
