@@ -20,47 +20,53 @@ export type Taker = { takes(held: Held): void }
 /** A body whose bytes are counted until its client has taken them. */
 export type Counted = { readonly held: Held; readonly outgoing: Outgoing; readonly taker: Taker }
 
-let leaving: Leaving[] = []
-let endingTurn: Promise<void> | null = null
-/** Oldest first. */
-const large: Large[] = []
+type Large = Leaving & { readonly done: () => void }
 
-/**
- * Resolves when it is handed over. Small answers of one turn leave together. Sent one by one, each would wake its client at
- * once, whose next request then comes alone too: with many clients at work, waking costs more than answering. An idle
- * server sends as soon as ever. Large answers, those that are counted, stand in one line of their own: however many there
- * are, one turn hands over `turnBytesMax` of them, and small answers do not wait behind them.
- */
-export function leave(one: Leaving): Promise<void> {
-  if (one.counted !== null) {
+/** Of one server, whichever listeners its requests came to. */
+export class Departures {
+  #small: Leaving[] = []
+  /** Of those in `#small`. */
+  #endingTurn: Promise<void> | null = null
+  /** Oldest first. */
+  readonly #large: Large[] = []
+
+  /**
+   * Resolves when it is handed over. Small answers of one turn leave together. Sent one by one, each would wake its client at
+   * once, whose next request then comes alone too: with many clients at work, waking costs more than answering. An idle
+   * server sends as soon as ever. Large answers, those that are counted, stand in one line of their own: however many there
+   * are, one turn hands over `turnBytesMax` of them, and small answers do not wait behind them.
+   */
+  leave(one: Leaving): Promise<void> {
+    if (one.counted !== null) return this.#leaveLarge(one)
+    this.#small.push(one)
+    this.#endingTurn ??= new Promise((resolve) => {
+      setImmediate(() => {
+        const batch = this.#small
+        this.#small = []
+        this.#endingTurn = null
+        sendSmall(batch, resolve)
+      })
+    })
+    return this.#endingTurn
+  }
+
+  #leaveLarge(one: Leaving): Promise<void> {
     return new Promise((done) => {
-      large.push({ ...one, done })
-      if (large.length === 1) setImmediate(sendLarge)
+      this.#large.push({ ...one, done })
+      if (this.#large.length === 1) setImmediate(this.#sendLarge)
     })
   }
-  leaving.push(one)
-  endingTurn ??= new Promise((resolve) => {
-    setImmediate(() => {
-      const batch = leaving
-      leaving = []
-      endingTurn = null
-      sendSmall(batch, resolve)
-    })
-  })
-  return endingTurn
-}
 
-type Large = Leaving & { readonly done: () => void }
+  readonly #sendLarge = (): void => {
+    for (const { done } of this.#large.splice(0, sendSome(this.#large))) done()
+    if (this.#large.length > 0) setImmediate(this.#sendLarge)
+  }
+}
 
 function sendSmall(batch: readonly Leaving[], done: () => void): void {
   const sent = sendSome(batch)
   if (sent === batch.length) done()
   else setImmediate(() => sendSmall(batch.slice(sent), done))
-}
-
-function sendLarge(): void {
-  for (const { done } of large.splice(0, sendSome(large))) done()
-  if (large.length > 0) setImmediate(sendLarge)
 }
 
 /** As many from the front as one turn may send. Returns how many. */

@@ -7,7 +7,7 @@ import { errorReply, hasJsonErrors } from './errors.ts'
 import { Head } from './head.ts'
 import { acceptsGzip, type ReplyNames } from './headers.ts'
 import { decodeJsonExact, encodeJson } from './json.ts'
-import { leave } from './leaving.ts'
+import type { Departures } from './leaving.ts'
 import { smallAnswerBytes, type Held, type Outgoing } from './outgoing.ts'
 import { requestIdHeader } from './request-id.ts'
 import type { Exchange } from './request.ts'
@@ -22,6 +22,7 @@ export type ReplyRules = {
   /** A client that takes nothing for this long is dropped. */
   readonly stallMs: number
   readonly outgoing: Outgoing
+  readonly departures: Departures
   readonly clock: Clock
 }
 
@@ -79,7 +80,7 @@ function sendOwn(rules: ReplyRules, exchange: Exchange, reply: ApiReply): Promis
     const head = headOf(rules, exchange, reply, reply.type ?? 'application/octet-stream')
     return sendBody(rules, exchange, head, reply.bytes)
   }
-  return sendEmpty(exchange, headOf(rules, exchange, reply, reply.type ?? null))
+  return sendEmpty(rules, exchange, headOf(rules, exchange, reply, reply.type ?? null))
 }
 
 async function sendStreamed(
@@ -125,7 +126,9 @@ export async function sendError(
   head.set('Content-Length', Buffer.byteLength(body))
   const shown = exchange.request.method === 'HEAD' ? '' : body
   const rest = linger()
-  if (rest === null) return leave({ response, head, body: shown, counted: null })
+  if (rest === null) {
+    return rules.departures.leave({ response, head, body: shown, counted: null })
+  }
   head.writeTo(response)
   response.flushHeaders()
   if (shown !== '') response.write(shown)
@@ -195,7 +198,7 @@ async function sendGzipped(
 
 /** `length` in bytes. */
 function sendWhole(
-  { outgoing }: ReplyRules,
+  { outgoing, departures }: ReplyRules,
   exchange: Exchange,
   head: Head,
   body: string | Uint8Array,
@@ -204,12 +207,12 @@ function sendWhole(
   const { response } = exchange
   head.set('Content-Length', length)
   if (exchange.request.method === 'HEAD') {
-    return leave({ response, head, body: '', counted: null })
+    return departures.leave({ response, head, body: '', counted: null })
   }
   outgoing.assertRoom(length)
   const counted =
     length > smallAnswerBytes ? { held: outgoing.hold(length), outgoing, taker: exchange } : null
-  return leave({ response, head, body, counted })
+  return departures.leave({ response, head, body, counted })
 }
 
 /** False: it is too long to be shared. */
@@ -219,7 +222,7 @@ async function sendShared(
   reply: ApiReply,
   result: SharedResult,
 ): Promise<boolean> {
-  const { outgoing } = rules
+  const { outgoing, departures } = rules
   const { response, request } = exchange
   const body = SharedBody.of(outgoing, result, reply, exchange.pretty)
   const plain = await body.plain()
@@ -240,14 +243,14 @@ async function sendShared(
     return true
   }
   const counted = { held: sent.hold(), outgoing, taker: exchange }
-  await leave({ response, head, body: sent.bytes, counted })
+  await departures.leave({ response, head, body: sent.bytes, counted })
   return true
 }
 
-function sendEmpty({ response }: Exchange, head: Head): Promise<void> {
+function sendEmpty({ departures }: ReplyRules, { response }: Exchange, head: Head): Promise<void> {
   // 204 and 304 have no body by definition, so no length either.
   if (head.status !== 204 && head.status !== 304) head.set('Content-Length', 0)
-  return leave({ response, head, body: '', counted: null })
+  return departures.leave({ response, head, body: '', counted: null })
 }
 
 /** A short list is a plain body with its length; a long one streams. */

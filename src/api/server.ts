@@ -24,6 +24,7 @@ import { isServerFailure } from './errors.ts'
 import { type HeaderPrefix, replyNames } from './headers.ts'
 import { defaultHttpLimits, type HttpLimits } from './http-limits.ts'
 import { waitsForContinue } from './incoming.ts'
+import { Departures } from './leaving.ts'
 import { listAlias } from './list-method.ts'
 import { ListRequests } from './list-requests.ts'
 import { type Listen, makeListener, startListening } from './listener.ts'
@@ -136,6 +137,7 @@ export class HttpServer {
       gzipBytesMin: limits.gzipBytesMin,
       stallMs: limits.stallMs,
       outgoing: this.#outgoing,
+      departures: new Departures(),
       clock: options.clock,
     }
     this.#context = {

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import t from 'tap'
 import { defaultHttpLimits } from '../../src/api/http-limits.ts'
 import { Head } from '../../src/api/head.ts'
-import { leave, turnBytesMax } from '../../src/api/leaving.ts'
+import { Departures, turnBytesMax, type Leaving } from '../../src/api/leaving.ts'
 import { Outgoing } from '../../src/api/outgoing.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 
@@ -25,19 +25,20 @@ void t.test('a small answer does not wait behind large ones, which leave in part
   })
   while (waiting.length <= count) await once(server, 'request')
 
+  const departures = new Departures()
   const order: string[] = []
   const [small, ...others] = waiting
   if (small === undefined) throw new Error('requests came')
   const head = () => new Head(200, systemClock)
   const all = others.map(async (response, at) => {
     const counted = { held: outgoing.hold(large.length), outgoing, taker: { takes: () => {} } }
-    await leave({ response, head: head(), body: large, counted })
+    await departures.leave({ response, head: head(), body: large, counted })
     order.push(`large ${at}`)
   })
   all.push(
-    leave({ response: small, head: head(), body: 'small', counted: null }).then(
-      () => void order.push('small'),
-    ),
+    departures
+      .leave({ response: small, head: head(), body: 'small', counted: null })
+      .then(() => void order.push('small')),
   )
   await Promise.all(all)
   t.ok(order.indexOf('small') <= 1, `${order.join()}: the first turn has one large answer at most`)
@@ -50,4 +51,24 @@ void t.test('a small answer does not wait behind large ones, which leave in part
     (await Promise.all(bodies)).sort((a, b) => a - b),
     [5, ...others.map(() => large.length)],
   )
+})
+
+void t.test('the answers of one server do not stand in the line of another', async (t) => {
+  const order: string[] = []
+  const response = { headersSent: false, destroyed: false, writableLength: 0 }
+  const answerOf = (name: string) => ({
+    response: { ...response, end: () => void order.push(name) } as unknown as ServerResponse,
+    head: { writeTo: () => {} } as unknown as Head,
+    body: Buffer.alloc(turnBytesMax),
+    counted: {
+      held: { release: () => {} },
+      outgoing: { watch: () => {}, unwatch: () => {} } as unknown as Outgoing,
+      taker: { takes: () => {} },
+    } as unknown as NonNullable<Leaving['counted']>,
+  })
+  const [one, another] = [new Departures(), new Departures()]
+  const all = ['one: first', 'one: second'].map((name) => one.leave(answerOf(name)))
+  all.push(another.leave(answerOf('another: first')))
+  await Promise.all(all)
+  t.same(order, ['one: first', 'another: first', 'one: second'])
 })
