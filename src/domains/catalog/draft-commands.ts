@@ -21,14 +21,20 @@ import { catalogChecks, catalogNodes, catalogServices } from './table.ts'
 
 export type Draft<Row> = Omit<Row, 'createIndex' | 'modifyIndex'>
 
+/** A record as the state holds it: what a draft says, and the indexes. */
+export type Indexed<Spec> = Spec & { readonly createIndex: number; readonly modifyIndex: number }
+
 /** A record as the state holds it, and as it stands by now: null where it is not. */
-export type Standing<Row> = { readonly before: Row | undefined; readonly after: Draft<Row> | null }
+export type Standing<Spec> = {
+  readonly before: Indexed<Spec> | undefined
+  readonly after: Spec | null
+}
 
 export class CatalogDraft {
   readonly #reader: Reader
-  readonly #nodes = new Map<string, Standing<NodeRow>>()
-  readonly #services = new Map<string, Standing<ServiceRow>>()
-  readonly #checks = new Map<string, Standing<CheckRow>>()
+  readonly #nodes = new Map<string, Standing<Draft<NodeRow>>>()
+  readonly #services = new Map<string, Standing<Draft<ServiceRow>>>()
+  readonly #checks = new Map<string, Standing<Draft<CheckRow>>>()
   readonly #losses = new Map<string, Set<string> | 'all'>()
 
   constructor(reader: Reader) {
@@ -44,7 +50,7 @@ export class CatalogDraft {
     return this.standingNode(name).after
   }
 
-  standingNode(name: string): Standing<NodeRow> {
+  standingNode(name: string): Standing<Draft<NodeRow>> {
     const key = keyOfName(name)
     return this.#nodes.get(key) ?? standing(this.#reader.get(catalogNodes, [key]))
   }
@@ -58,7 +64,7 @@ export class CatalogDraft {
     return this.standingService(node, id).after
   }
 
-  standingService(node: string, id: string): Standing<ServiceRow> {
+  standingService(node: string, id: string): Standing<Draft<ServiceRow>> {
     const key = keyOfName(node)
     const pending = this.#services.get(pairKey(key, id))
     return pending ?? standing(this.#reader.get(catalogServices, [key, id]))
@@ -68,7 +74,7 @@ export class CatalogDraft {
     return this.standingCheck(node, id).after
   }
 
-  standingCheck(node: string, id: string): Standing<CheckRow> {
+  standingCheck(node: string, id: string): Standing<Draft<CheckRow>> {
     const [key, checkKey] = [keyOfName(node), keyOfName(id)]
     const pending = this.#checks.get(pairKey(key, checkKey))
     return pending ?? standing(this.#reader.get(catalogChecks, [key, checkKey]))
@@ -190,9 +196,9 @@ export class CatalogDraft {
   }
 }
 
-function changesOf<Row extends { readonly createIndex: number; readonly modifyIndex: number }>(
-  table: Table<Row>,
-  pending: ReadonlyMap<string, Standing<Row>>,
+function changesOf<Spec extends object>(
+  table: Table<Indexed<Spec>>,
+  pending: ReadonlyMap<string, Standing<Spec>>,
   index: number,
 ): readonly Change[] {
   return [...pending.values()].flatMap((standing) => {
@@ -204,17 +210,16 @@ function changesOf<Row extends { readonly createIndex: number; readonly modifyIn
 }
 
 /** As the entry at `index` leaves it: with new indexes only if it says something else than before. */
-export function indexed<Row extends { readonly createIndex: number; readonly modifyIndex: number }>(
-  { before, after }: Standing<Row>,
+export function indexed<Spec extends object>(
+  { before, after }: Standing<Spec>,
   index: number,
-): Row | null {
+): Indexed<Spec> | null {
   if (after === null) return null
   if (before !== undefined && sameRecord<object>(before, after)) return before
-  const indexes = { createIndex: before?.createIndex ?? index, modifyIndex: index }
-  return { ...after, ...indexes } as unknown as Row
+  return { ...after, createIndex: before?.createIndex ?? index, modifyIndex: index }
 }
 
-function standing<Row>(row: Row | undefined): Standing<Row> {
+function standing<Spec>(row: Indexed<Spec> | undefined): Standing<Spec> {
   return { before: row, after: row ?? null }
 }
 

@@ -1,7 +1,7 @@
 /** What becomes of operations on the catalog at one index: each sees what those before it did. */
 import { assertNever } from '../../lib/assert.ts'
 import { register } from './commands.ts'
-import { indexed, type CatalogDraft, type Standing } from './draft-commands.ts'
+import { indexed, type CatalogDraft, type Indexed, type Standing } from './draft-commands.ts'
 import type { CatalogOperation, CatalogRefusal, CatalogShown } from './operation-model.ts'
 
 /** `shown` waits for the index of the entry. */
@@ -85,9 +85,9 @@ function refused(refusal: CatalogRefusal): CatalogResult {
 }
 
 /** What is found now is shown, whatever later operations make of it. */
-function shown<Row extends { readonly createIndex: number; readonly modifyIndex: number }>(
-  standing: Standing<Row>,
-  show: (row: Row) => CatalogShown,
+function shown<Spec extends object>(
+  standing: Standing<Spec>,
+  show: (row: Indexed<Spec>) => CatalogShown,
 ): CatalogResult {
   if (standing.after === null) return refused({ type: 'noRecord' })
   return {
@@ -111,23 +111,18 @@ function checkShown(draft: CatalogDraft, node: string, id: string): CatalogResul
   return shown(draft.standingCheck(node, id), (row) => ({ kind: 'check', row }))
 }
 
-type Indexed = { readonly createIndex: number; readonly modifyIndex: number }
-
 /** Nobody can know the index of what this very transaction changed: it is never the expected one. */
-function indexOf<Row extends Indexed>(standing: Standing<Row>): number | null {
+function indexOf(standing: Standing<object>): number | null {
   const unknown = -1
   return indexed(standing, unknown)?.modifyIndex ?? null
 }
 
 /** To be written: 0 is the index of what is not there. */
-function isOther<Row extends Indexed>(standing: Standing<Row>, expected: number | null): boolean {
+function isOther(standing: Standing<object>, expected: number | null): boolean {
   return expected !== null && (indexOf(standing) ?? 0) !== expected
 }
 
 /** To be deleted: what is not there has no index. */
-function isOtherOrNone<Row extends Indexed>(
-  standing: Standing<Row>,
-  expected: number | null,
-): boolean {
+function isOtherOrNone(standing: Standing<object>, expected: number | null): boolean {
   return expected !== null && indexOf(standing) !== expected
 }
