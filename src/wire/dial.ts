@@ -15,9 +15,10 @@ import {
 } from '@grpc/grpc-js'
 import type { StatusObject } from '@grpc/grpc-js'
 import { onAbort } from '../lib/async.ts'
+import type { Timer } from '../lib/clock.ts'
 import { textOf } from '../lib/errors.ts'
 import { clientOptions, pingTimeoutMs } from './channel-options.ts'
-import { acceptHello, encodeHello } from './handshake.ts'
+import { acceptHello, encodeHello, type RemotePeer } from './handshake.ts'
 import { WireStream } from './stream.ts'
 import { TlsDialing } from './tls-dial.ts'
 import type { Wire } from './wire.ts'
@@ -29,8 +30,6 @@ export type DialTarget = {
   readonly path: string
   /** The server that must answer; '' for any. */
   readonly to: string
-  /** How long a ping may go unanswered; absent: a few seconds. */
-  readonly pingMs?: number
 }
 
 export type DialFailure =
@@ -82,15 +81,18 @@ const passBytes = (bytes: Buffer): Buffer => bytes
  * Connects, shakes hands, and resolves with the open stream. Rejects with DialError, within the connect timeout, or
  * twice that while the cluster changes over to TLS.
  */
-export function dial(wire: Wire, target: DialTarget, signal?: AbortSignal): Promise<WireStream> {
+export async function dial(
+  wire: Wire,
+  target: DialTarget,
+  signal?: AbortSignal,
+): Promise<WireStream> {
   const { tls } = wire
-  if (tls === null) return dialOnce(wire, target, null, signal)
-  const dialed = dialOnce(wire, target, new TlsDialing(tls), signal)
-  if (!tls.plainToo) return dialed
-  return dialed.catch((error: unknown) => {
+  try {
+    return await dialOnce(wire, target, tls === null ? null : new TlsDialing(tls), signal)
+  } catch (error) {
     if (error instanceof PlainAnswer) return dialOnce(wire, target, null, signal)
     throw error
-  })
+  }
 }
 
 function dialOnce(
@@ -99,94 +101,139 @@ function dialOnce(
   tls: TlsDialing | null,
   signal: AbortSignal | undefined,
 ): Promise<WireStream> {
+  if (signal?.aborted === true) return Promise.reject(unwanted(target))
   const held: DialSockets = { sockets: [], refused: 0, destroyed: false }
-  return dialInProgress.run(held, () => dialHeld(wire, target, held, tls, signal))
+  return dialInProgress.run(held, () => {
+    const opened = openDuplex(target, tls)
+    return opened instanceof DialError
+      ? Promise.reject(opened)
+      : new Dialing(wire, target, held, tls, opened).outcome(signal)
+  })
 }
 
 const plainText = credentials.createInsecure()
 
-function dialHeld(
-  wire: Wire,
-  target: DialTarget,
-  held: DialSockets,
+type Opened = { readonly client: Client; readonly duplex: ClientDuplexStream<Buffer, Buffer> }
+
+function openDuplex(
+  { address, path, pingMs = pingTimeoutMs }: DialTarget,
   tls: TlsDialing | null,
-  signal: AbortSignal | undefined,
-): Promise<WireStream> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted === true) {
-      reject(unwanted(target))
-      return
-    }
-    let client: Client
-    let duplex: ClientDuplexStream<Buffer, Buffer>
-    try {
-      const security: ChannelCredentials = tls ?? plainText
-      client = new Client(target.address, security, clientOptions(target.pingMs ?? pingTimeoutMs))
-      const empty = new Metadata()
-      duplex = client.makeBidiStreamRequest(target.path, passBytes, passBytes, empty)
-    } catch (error) {
-      reject(new DialError('unreachable', `${target.address} cannot be dialled: ${textOf(error)}`))
-      return
-    }
-    let stream: WireStream | null = null
-    let settled = false
+): Opened | DialError {
+  let client: Client | null = null
+  try {
+    const security: ChannelCredentials = tls ?? plainText
+    client = new Client(address, security, clientOptions(pingMs))
+    const duplex = client.makeBidiStreamRequest(path, passBytes, passBytes, new Metadata())
+    return { client, duplex }
+  } catch (error) {
+    client?.close()
+    return new DialError('unreachable', `${address} cannot be dialled: ${textOf(error)}`)
+  }
+}
 
-    const destroy = (): void => {
-      held.destroyed = true
-      for (const socket of held.sockets) socket.destroy()
-      duplex.cancel()
-      client.close()
-    }
-    const finish = (): void => {
-      duplex.end()
-      const timer = wire.clock.setTimer(finishGraceMs, destroy)
-      duplex.once('status', () => timer.cancel())
-    }
-    const timeout = wire.clock.setTimer(wire.connectTimeoutMs, () => {
-      const text = `${target.address} did not answer within ${wire.connectTimeoutMs} ms`
-      fail(new DialError('unreachable', text))
+/** One attempt: it settles once, with a stream or a failure; a stream ends as its owner or the other side says. */
+class Dialing {
+  readonly #wire: Wire
+  readonly #target: DialTarget
+  readonly #held: DialSockets
+  readonly #tls: TlsDialing | null
+  readonly #opened: Opened
+  readonly #outcome = Promise.withResolvers<WireStream>()
+  #stream: WireStream | null = null
+  #isSettled = false
+  #timeout: Timer | null = null
+  #stopListening = (): void => {}
+  /** Of a stream that is finished. */
+  #grace: Timer | null = null
+
+  constructor(
+    wire: Wire,
+    target: DialTarget,
+    held: DialSockets,
+    tls: TlsDialing | null,
+    opened: Opened,
+  ) {
+    this.#wire = wire
+    this.#target = target
+    this.#held = held
+    this.#tls = tls
+    this.#opened = opened
+  }
+
+  /** Called once. */
+  outcome(signal: AbortSignal | undefined): Promise<WireStream> {
+    const { clock, connectTimeoutMs, identity, versions } = this.#wire
+    const { address, to } = this.#target
+    const { duplex } = this.#opened
+    this.#timeout = clock.setTimer(connectTimeoutMs, () => {
+      const text = `${address} did not answer within ${connectTimeoutMs} ms`
+      this.#fail(new DialError('unreachable', text))
     })
-    const stopListening = onAbort(signal, () => fail(unwanted(target)))
-    const settle = (): void => {
-      settled = true
-      timeout.cancel()
-      stopListening()
-    }
-    const fail = (error: DialError): void => {
-      if (settled) return
-      settle()
-      destroy()
-      reject(error)
-    }
-
+    this.#stopListening = onAbort(signal, () => this.#fail(unwanted(this.#target)))
     // 'status' carries the same and comes always; an unheard 'error' would end the process.
     duplex.on('error', () => {})
-    duplex.on('status', (status: StatusObject) => {
-      if (stream !== null) {
-        stream.closed(status.details)
-        destroy()
-        return
-      }
-      fail(failureOf(wire, target, status, held, tls))
-    })
-    duplex.once('data', (frame: Buffer) => {
-      if (settled) return
-      duplex.pause()
-      try {
-        const peer = acceptHello(frame, wire.identity(), wire.versions, target.to)
-        settle()
-        wire.rememberVersion(peer.id, peer.version)
-        const traffic = wire.traffic.of(target.path)
-        const from = { peer, remote: target.address }
-        stream = new WireStream(duplex, from, { destroy, finish }, traffic)
-        resolve(stream)
-      } catch (error) {
-        wire.refusals.add('handshake', target.address, textOf(error))
-        fail(new DialError('rejected', textOf(error)))
-      }
-    })
-    duplex.write(encodeHello(wire.identity(), wire.versions, target.to))
-  })
+    duplex.on('status', (status: StatusObject) => this.#ended(status))
+    duplex.once('data', (frame: Buffer) => this.#answered(frame))
+    duplex.write(encodeHello(identity(), versions, to))
+    return this.#outcome.promise
+  }
+
+  #answered(frame: Buffer): void {
+    if (this.#isSettled) return
+    const { duplex } = this.#opened
+    const { identity, versions, refusals, traffic } = this.#wire
+    const { address, path, to } = this.#target
+    duplex.pause()
+    let peer: RemotePeer
+    try {
+      peer = acceptHello(frame, identity(), versions, to)
+    } catch (error) {
+      refusals.add('handshake', address, textOf(error))
+      this.#fail(new DialError('rejected', textOf(error)))
+      return
+    }
+    this.#settle()
+    this.#wire.rememberVersion(peer.id, peer.version)
+    const ending = { destroy: () => this.#destroy(), finish: () => this.#finish() }
+    this.#stream = new WireStream(duplex, { peer, remote: address }, ending, traffic.of(path))
+    this.#outcome.resolve(this.#stream)
+  }
+
+  #ended(status: StatusObject): void {
+    if (this.#stream !== null) {
+      this.#stream.closed(status.details)
+      this.#destroy()
+    } else if (!this.#isSettled) {
+      this.#fail(failureOf(this.#wire, this.#target, status, this.#held, this.#tls))
+    }
+  }
+
+  #settle(): void {
+    this.#isSettled = true
+    this.#timeout?.cancel()
+    this.#stopListening()
+  }
+
+  #fail(error: DialError): void {
+    if (this.#isSettled) return
+    this.#settle()
+    this.#destroy()
+    this.#outcome.reject(error)
+  }
+
+  #finish(): void {
+    this.#opened.duplex.end()
+    this.#grace = this.#wire.clock.setTimer(finishGraceMs, () => this.#destroy())
+  }
+
+  #destroy(): void {
+    const { client, duplex } = this.#opened
+    this.#grace?.cancel()
+    this.#held.destroyed = true
+    for (const socket of this.#held.sockets) socket.destroy()
+    duplex.cancel()
+    client.close()
+  }
 }
 
 function unwanted({ address }: DialTarget): DialError {
