@@ -11,7 +11,7 @@ const largePart = 3 / 4
 export type BodyShare = { bytes: number; large: boolean }
 
 export class BodyBudget {
-  #bytesMax: number
+  readonly #bytesMax: number
   #used = 0
   #usedByLarge = 0
   /** Bodies that found no room. */
@@ -24,11 +24,6 @@ export class BodyBudget {
   /** Bytes that are held. */
   get used(): number {
     return this.#used
-  }
-
-  /** From now on; what is held stays. */
-  configure(bytesMax: number): void {
-    this.#bytesMax = bytesMax
   }
 
   /** False: there is no room, and nothing has changed. */

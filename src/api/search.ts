@@ -75,10 +75,10 @@ export class Search {
     return value
   }
 
-  /** Whatever is no decimal integer of at most nine digits is `otherwise`. */
-  wholeOr(name: string, otherwise: number): number {
+  /** Whatever is no decimal integer of at most nine digits is 0. */
+  wholeOrZero(name: string): number {
     const text = this.text(name)
-    return text !== null && /^-?[0-9]{1,9}$/.test(text) ? Number(text) : otherwise
+    return text !== null && /^-?[0-9]{1,9}$/.test(text) ? Number(text) : 0
   }
 
   /** Milliseconds of a Go-style duration; absent and empty are null. */

@@ -21,10 +21,6 @@ export class LruMap<Key, Value> {
     this.#entriesMax = entriesMax
   }
 
-  get size(): number {
-    return this.#entries.size
-  }
-
   /** Counts as a use. */
   get(key: Key): Value | undefined {
     const entry = this.#entries.get(key)

@@ -425,7 +425,7 @@ export class RaftNode implements Raft {
   /** What was proposed here waits for this server's disk; its proposers need not. */
   #diskChanged(refuses: boolean): void {
     this.#input((core, now) => core.diskRefuses(refuses, now), 'now')
-    if (refuses) this.#proposals.abandon(0)
+    if (refuses) this.#proposals.abandonAll()
   }
 
   /** Sends nothing any more, and rejects all waiters. */
@@ -435,7 +435,7 @@ export class RaftNode implements Raft {
     this.#timer?.cancel()
     this.#timer = null
     this.#listeners.clear()
-    this.#proposals.abandon(0)
+    this.#proposals.abandonAll()
     const waiting = [this.#reads, this.#applied, this.#changes]
     for (const waiters of waiting) waiters.rejectAll(stoppedError())
   }

@@ -84,13 +84,13 @@ export class Proposals {
     this.#timers.add(timer)
   }
 
-  /** Nothing more will be heard of those above `index`. */
-  abandon(index: LogIndex): void {
+  /** Nothing more will be heard of any. */
+  abandonAll(): void {
     for (const timer of this.#timers) timer.cancel()
     this.#timers.clear()
     this.#sweep?.cancel()
     this.#sweep = null
-    for (const [at, proposal] of this.#byIndex.entries()) if (at > index) this.#giveUp(at, proposal)
+    for (const [index, proposal] of this.#byIndex.entries()) this.#giveUp(index, proposal)
   }
 
   /** A snapshot up to `index` took the place of the state: whether their entries are in it is not known. */
@@ -157,10 +157,6 @@ export class DeadlineWaiters<Key, Value> {
 
   constructor(clock: Clock) {
     this.#clock = clock
-  }
-
-  get size(): number {
-    return this.#waiters.size
   }
 
   wait(key: Key, deadlineMs: number, timeoutText: string): Promise<Value> {

@@ -148,11 +148,6 @@ export class SharedReads {
     this.#options = options
   }
 
-  /** Queries that are remembered. */
-  get size(): number {
-    return this.#queries.size
-  }
-
   /** Null: it is not to be shared. */
   find(call: SharedCall, { rights }: Permissions): SharedQuery | null {
     const { shape } = call

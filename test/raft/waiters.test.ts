@@ -93,7 +93,7 @@ void t.test('a snapshot in the place of its entry, or a stop, ends the waiting',
   proposals.orphan(0, false)
   proposals.skipped(2)
   t.same([await skipped?.(), await stopped?.()], ['outcome_unknown', 'waits'])
-  proposals.abandon(0)
+  proposals.abandonAll()
   t.equal(await stopped?.(), 'outcome_unknown')
   t.equal(proposals.size, 0)
 })

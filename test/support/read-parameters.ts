@@ -16,7 +16,7 @@ const typesOf = {
   flag: ['boolean'],
   unsigned: ['integer'],
   integer: ['integer'],
-  wholeOr: ['integer'],
+  wholeOrZero: ['integer'],
   durationMs: ['string'],
 } as const
 

@@ -33,8 +33,10 @@ export function countOf(object: JsonObject, name: string): number {
   return Number(integerOf(object, name))
 }
 
-/** RFC 3339 in UTC of a time in nanoseconds, to the second; `none` when the field is 0. */
-export function timeOf(object: JsonObject, name: string, none = '<none>'): string {
+const none = '<none>'
+
+/** RFC 3339 in UTC of a time in nanoseconds, to the second; `<none>` when the field is 0. */
+export function timeOf(object: JsonObject, name: string): string {
   const ns = BigInt(integerOf(object, name))
   if (ns === 0n) return none
   const date = new Date(Number(ns / 1_000_000n))

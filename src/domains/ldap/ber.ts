@@ -149,8 +149,8 @@ export class BerReader {
     return content
   }
 
-  text(tag: number = tagOf.octets): string | null {
-    const end = this.#contentOf(tag)
+  text(): string | null {
+    const end = this.#contentOf(tagOf.octets)
     if (end === null) return null
     const content = this.#bytes.toString('utf8', this.#at, end)
     this.#at = end

@@ -28,52 +28,52 @@ const ofCurve: Readonly<Record<string, Algorithm>> = {
   secp521r1: 'ES512',
 }
 
-/** Throws `invalid_argument`, whose text repeats nothing of the key. `name`: what the complaint is about. */
-export function verificationKey(pem: string, name = 'pem_keys'): VerificationKey {
+/** Throws `invalid_argument`, whose text repeats nothing of the key. */
+export function verificationKey(pem: string): VerificationKey {
   const blocks = pemBlocks(pem)
   const [block, ...others] = blocks ?? []
-  if (block === undefined) throw unfit(`${name} must hold public keys or certificates in PEM`)
-  if (others.length > 0) throw unfit(`each item of ${name} must hold one key; give several items`)
-  const key = publicKeyOf(block, name)
-  const algorithms = algorithmsOf(key, name)
+  if (block === undefined) throw unfit('pem_keys must hold public keys or certificates in PEM')
+  if (others.length > 0) throw unfit('each item of pem_keys must hold one key; give several items')
+  const key = publicKeyOf(block)
+  const algorithms = algorithmsOf(key)
   const spki = key.export({ type: 'spki', format: 'der' })
   return { key, algorithms, id: createHash('sha256').update(spki).digest('base64url') }
 }
 
 /** A private key would give its public one as well: only what is public by its name is read. */
-function publicKeyOf({ label, text }: PemBlock, name: string): KeyObject {
-  if (label.includes('PRIVATE')) throw unfit(`${name} must not hold a private key`)
+function publicKeyOf({ label, text }: PemBlock): KeyObject {
+  if (label.includes('PRIVATE')) throw unfit('pem_keys must not hold a private key')
   try {
     if (label === 'CERTIFICATE') return new X509Certificate(text).publicKey
     if (label === 'PUBLIC KEY' || label === 'RSA PUBLIC KEY') {
       return createPublicKey({ key: text, format: 'pem' })
     }
   } catch {
-    throw unfit(`${name} holds a key or certificate that cannot be read`)
+    throw unfit('pem_keys holds a key or certificate that cannot be read')
   }
-  throw unfit(`${name} must hold PUBLIC KEY or CERTIFICATE blocks`)
+  throw unfit('pem_keys must hold PUBLIC KEY or CERTIFICATE blocks')
 }
 
-function algorithmsOf(key: KeyObject, name: string): readonly Algorithm[] {
+function algorithmsOf(key: KeyObject): readonly Algorithm[] {
   const { modulusLength = 0, publicExponent = 0n, namedCurve = '' } = key.asymmetricKeyDetails ?? {}
   switch (key.asymmetricKeyType) {
     case 'rsa':
       if (modulusLength < rsaBitsMin || modulusLength > rsaBitsMax) {
-        throw unfit(`an RSA key of ${name} must have ${rsaBitsMin} to ${rsaBitsMax} bits`)
+        throw unfit(`an RSA key of pem_keys must have ${rsaBitsMin} to ${rsaBitsMax} bits`)
       }
       if (publicExponent > rsaExponentMax) {
-        throw unfit(`an RSA key of ${name} has an exponent that is too large`)
+        throw unfit('an RSA key of pem_keys has an exponent that is too large')
       }
       return ofRsa
     case 'ec': {
       const algorithm = ofCurve[namedCurve]
       if (algorithm !== undefined) return [algorithm]
-      throw unfit(`an EC key of ${name} must be on P-256, P-384 or P-521`)
+      throw unfit('an EC key of pem_keys must be on P-256, P-384 or P-521')
     }
     case 'ed25519':
       return ['EdDSA']
     default:
-      throw unfit(`a key of ${name} must be RSA, EC or Ed25519`)
+      throw unfit('a key of pem_keys must be RSA, EC or Ed25519')
   }
 }
 

@@ -346,9 +346,9 @@ function targetOf(request: ApiRequest): PlaceOptions {
 async function profileReply(request: ApiRequest, place: PlaceOptions): Promise<ApiReply> {
   const name = request.parameter('name')
   // A value that is no time means the default, as Nomad's and Consul's tools expect.
-  const asked = request.search.wholeOr('seconds', 0)
+  const asked = request.search.wholeOrZero('seconds')
   const seconds = asked < 1 ? null : asked
-  const asText = request.search.wholeOr('debug', 0) > 0
+  const asText = request.search.wholeOrZero('debug') > 0
   if (asked > profileSecondsMax) {
     throw new MusterError('invalid_argument', `seconds must be at most ${profileSecondsMax}`)
   }

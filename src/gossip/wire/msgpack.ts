@@ -69,7 +69,7 @@ class Cursor {
 
   value(depth: number): Value {
     this.#valuesLeft -= 1
-    if (this.#valuesLeft < 0) return this.#fail('broken')
+    if (this.#valuesLeft < 0) return this.#breaks()
     const tag = this.#unsigned(1)
     if (this.failure !== null) return null
     if (tag < 0x80) return tag
@@ -139,7 +139,7 @@ class Cursor {
         return this.#map(this.#unsigned(4), depth)
       default:
         // 0xc1, which the format never uses.
-        return this.#fail('broken')
+        return this.#breaks()
     }
   }
 
@@ -160,7 +160,7 @@ class Cursor {
       const key = this.value(depth + 1)
       if (this.failure !== null) return null
       const name = key instanceof Uint8Array ? textFrom(key) : null
-      if (name === null) return this.#fail('broken')
+      if (name === null) return this.#breaks()
       entries.set(name, this.value(depth + 1))
       if (this.failure !== null) return null
     }
@@ -169,12 +169,12 @@ class Cursor {
 
   /** Refuses a container before anything is made for it. */
   #enter(values: number, depth: number): boolean {
-    if (depth >= depthMax || values > this.#valuesLeft) this.#fail('broken')
+    if (depth >= depthMax || values > this.#valuesLeft) this.#breaks()
     return this.failure === null
   }
 
   #string(length: number): Value {
-    if (length > this.#stringBytesMax) return this.#fail('broken')
+    if (length > this.#stringBytesMax) return this.#breaks()
     const start = this.offset
     if (!this.#take(length)) return null
     return this.#bytes.subarray(start, start + length)
@@ -208,8 +208,8 @@ class Cursor {
     return true
   }
 
-  #fail(kind: 'incomplete' | 'broken'): null {
-    this.failure ??= kind
+  #breaks(): null {
+    this.failure ??= 'broken'
     return null
   }
 }

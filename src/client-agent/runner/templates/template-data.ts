@@ -65,11 +65,6 @@ export class TemplateData {
     this.#seen = new SeenLog({ ...options, what: 'what templates are made of' })
   }
 
-  /** Pieces that are asked for. */
-  get watchedCount(): number {
-    return this.#watches.size
-  }
-
   /** `onChange`: something that it needs is known, or another. */
   subscribe(asker: Asker, onChange: () => void): Subscription {
     return new Subscription(this, asker, onChange)
