@@ -52,35 +52,11 @@ type Upgrade = { readonly socket: Duplex; readonly head: Buffer }
 export class WebSockets {
   readonly #clock: Clock
   readonly #stallMs: number
-  readonly #acceptor = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    maxPayload: messageBytesMax,
-    maxFragments: messageFragmentsMax,
-    maxBufferedChunks: frameReadsMax,
-    closeTimeout: closeMs,
-    perMessageDeflate: false,
-  })
+  readonly #acceptor = acceptorOf({ bytesMax: messageBytesMax, readsMax: frameReadsMax })
   /** For clients that have as much to say as the server. */
-  readonly #carriers = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    maxPayload: carriedBytesMax,
-    maxFragments: messageFragmentsMax,
-    maxBufferedChunks: carriedReadsMax,
-    closeTimeout: closeMs,
-    perMessageDeflate: false,
-  })
+  readonly #carriers = acceptorOf({ bytesMax: carriedBytesMax, readsMax: carriedReadsMax })
   /** For clients that say something now and then. */
-  readonly #talkers = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    maxPayload: talkBytesMax,
-    maxFragments: messageFragmentsMax,
-    maxBufferedChunks: carriedReadsMax,
-    closeTimeout: closeMs,
-    perMessageDeflate: false,
-  })
+  readonly #talkers = acceptorOf({ bytesMax: talkBytesMax, readsMax: carriedReadsMax })
   /** Requests that ask for a WebSocket and have not been answered. */
   readonly #upgrades = new WeakMap<IncomingMessage, Upgrade>()
   /** Ids of requests whose handshake is under way. */
@@ -383,4 +359,17 @@ export function asksForWebSocket(request: IncomingMessage): boolean {
   return (
     method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && !announcesBody(request)
   )
+}
+
+/** Of clients whose messages have at most so many bytes, which come in at most so many reads. */
+function acceptorOf({ bytesMax, readsMax }: Readonly<Record<'bytesMax' | 'readsMax', number>>) {
+  return new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: bytesMax,
+    maxFragments: messageFragmentsMax,
+    maxBufferedChunks: readsMax,
+    closeTimeout: closeMs,
+    perMessageDeflate: false,
+  })
 }

@@ -7,6 +7,7 @@
  * it failed, left or is unknown by gossip counts once it does not answer the leader either (`witness.ts`).
  */
 import type { Reader } from '../../fsm/domain.ts'
+import { chunks } from '../../lib/chunks.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'
 import type { DutyContext } from '../duty.ts'
 import { onView } from '../host.ts'
@@ -168,11 +169,11 @@ class MemberDuty {
   }
 
   async #propose(updates: readonly MemberUpdate[], signal: AbortSignal): Promise<void> {
-    for (let at = 0; at < updates.length && !signal.aborted; at += membersPerEntryMax) {
-      const part = updates.slice(at, at + membersPerEntryMax)
+    for (const members of chunks(updates, membersPerEntryMax)) {
+      if (signal.aborted) return
       const nowMs = Math.floor(this.#context.clock.wallMs())
-      await this.#context.propose(updateMembers, { members: part, nowMs })
-      for (const update of part) {
+      await this.#context.propose(updateMembers, { members, nowMs })
+      for (const update of members) {
         const node = update.type === 'gone' ? update.name : update.node.name
         const status = update.type === 'gone' ? 'gone' : update.status
         this.#context.log.info('the catalog follows a member', { node, status })

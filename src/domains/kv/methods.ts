@@ -126,16 +126,8 @@ export const kvWrite = defineLeaderMethod({
     const delayed = delayedLocks(context, operations, nowMs)
     if (delayed.length > 0) return { type: 'refused', refused: delayed }
     const args: WriteKeys = { operations, fence, nowMs }
-    const outcome = (await context.propose(writeKey, args)).outcome
-    switch (outcome.type) {
-      case 'done':
-      case 'refused':
-        return outcome
-      case 'fenced':
-        throw lockMoved(present(fence, 'the lock of a write that was refused for its lock'))
-      case 'unknownNamespace':
-        throw unknownNamespace(outcome.namespace)
-    }
+    const { outcome } = await context.propose(writeKey, args)
+    return settled<OperationsOutcome>(outcome, fence)
   },
 })
 
@@ -190,7 +182,25 @@ function delayedLocks(
   return refused
 }
 
-export function unknownNamespace(name: string): MusterError {
+/** What an entry came to. Throws for a lock that moved and for a namespace that is not there. */
+export function settled<Judged extends { readonly type: 'done' | 'refused' }>(
+  outcome:
+    | Judged
+    | { readonly type: 'fenced' }
+    | { readonly type: 'unknownNamespace'; readonly namespace: string },
+  fence: Fence | null,
+): Judged {
+  switch (outcome.type) {
+    case 'fenced':
+      throw lockMoved(present(fence, 'the lock of a write that was refused for its lock'))
+    case 'unknownNamespace':
+      throw unknownNamespace(outcome.namespace)
+    default:
+      return outcome
+  }
+}
+
+function unknownNamespace(name: string): MusterError {
   return new MusterError(
     'invalid_argument',
     `namespace ${JSON.stringify(name)} does not exist: create it with PUT /v1/namespace/${name}`,

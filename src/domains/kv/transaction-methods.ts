@@ -1,11 +1,10 @@
 /** Transactions over keys and the catalog, as they may be asked for. Those on keys alone are `kv.write` and `kv.readTxn`. */
 import { Type } from 'typebox'
 import type { Reader } from '../../fsm/domain.ts'
-import { present } from '../../lib/assert.ts'
 import { defineLeaderMethod, defineQuery, type QueryContext } from '../../rpc/method.ts'
 import { mustMay } from '../../rpc/refusal.ts'
-import { checkFence, checkOperations, requirementOf, unknownNamespace } from './methods.ts'
-import { Fence, lockMoved } from './model.ts'
+import { checkFence, checkOperations, requirementOf, settled } from './methods.ts'
+import { Fence } from './model.ts'
 import { evaluateEach } from './operation-commands.ts'
 import { storeIndex } from './queries.ts'
 import { catalogRules } from './services.ts'
@@ -72,15 +71,7 @@ const transact = defineLeaderMethod({
     if (fence !== null) checkFence(context, fence)
     const args: Transact = { steps, fence, nowMs: Math.floor(context.clock.wallMs()) }
     const { outcome } = await context.propose(transactSteps, args)
-    switch (outcome.type) {
-      case 'done':
-      case 'refused':
-        return outcome
-      case 'fenced':
-        throw lockMoved(present(fence, 'the lock of a transaction refused for its lock'))
-      case 'unknownNamespace':
-        throw unknownNamespace(outcome.namespace)
-    }
+    return settled<StepsOutcome>(outcome, fence)
   },
 })
 

@@ -5,6 +5,7 @@
 import { Type, type Static } from 'typebox'
 import type { Reader } from '../../fsm/domain.ts'
 import { delay, firstOf, nothing, Pause } from '../../lib/async.ts'
+import { chunks } from '../../lib/chunks.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
@@ -187,9 +188,8 @@ export class CatalogSync {
     const beyond = wrongServices.flatMap(({ id }) =>
       wrongChecks.filter(({ serviceId }) => serviceId === id).slice(registeredChecksMax),
     )
-    const chunked = [...rest, ...beyond]
-    for (let at = 0; at < chunked.length; at += registeredChecksMax) {
-      await this.#register(null, chunked.slice(at, at + registeredChecksMax))
+    for (const part of chunks([...rest, ...beyond], registeredChecksMax)) {
+      await this.#register(null, part)
     }
     const serviceIds = new Set(services.map(({ id }) => id))
     for (const { id } of held.services.values()) {
