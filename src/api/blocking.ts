@@ -2,8 +2,9 @@
 import { parseDurationMs } from '../lib/duration.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Random } from '../lib/random.ts'
+import { parseUnsigned } from '../lib/unsigned.ts'
 import type { Consistency, ReadOptions } from '../rpc/method.ts'
-import { parseUnsigned, type Search } from './search.ts'
+import type { Search } from './search.ts'
 
 /** When `wait` is missing, zero or negative; also the longest wait of a route that names none. */
 export const waitMsDefault = 300_000

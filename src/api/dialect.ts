@@ -2,13 +2,8 @@
  * Where the paths of two products collide, the dialect of a request decides whose shapes it gets. A request says it itself,
  * by `X-Service-Dialect` or by the header that its product sends tokens in; else the listener that it came to does.
  */
+import { dialectDefault, type Dialect } from '../lib/dialects.ts'
 import type { RequestHeaders } from './headers.ts'
-
-/** The first is what a request is in that says nothing, at a listener that says nothing. */
-export const dialects = ['nomad', 'consul'] as const
-export type Dialect = (typeof dialects)[number]
-
-export const dialectDefault: Dialect = 'nomad'
 
 /** In lower case, as Node gives header names. */
 export const dialectHeader = 'x-service-dialect'

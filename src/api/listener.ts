@@ -9,7 +9,7 @@ import { createServer as createSecureServer } from 'node:https'
 import type { Duplex } from 'node:stream'
 import { assert } from '../lib/assert.ts'
 import type { Certificate } from '../lib/certificate.ts'
-import type { Dialect } from './dialect.ts'
+import type { Dialect } from '../lib/dialects.ts'
 import type { HttpLimits } from './http-limits.ts'
 import { IncomingRequest } from './incoming.ts'
 

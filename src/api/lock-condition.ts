@@ -3,8 +3,8 @@
  * `X-Service-Lock` (percent-encoded) and `X-Service-Lock-Index`.
  */
 import { MusterError } from '../lib/errors.ts'
+import { parseUnsigned } from '../lib/unsigned.ts'
 import type { ApiRequest } from './route.ts'
-import { parseUnsigned } from './search.ts'
 
 export type NamedLock = { readonly key: string; readonly lockIndex: number }
 

@@ -4,7 +4,7 @@
  * walked where it is, and begins below its first two segments.
  */
 import { assert } from '../lib/assert.ts'
-import type { Dialect } from './dialect.ts'
+import type { Dialect } from '../lib/dialects.ts'
 import { decodePath } from './request-path.ts'
 import type { Route } from './route.ts'
 

@@ -19,7 +19,7 @@ import type {
 } from '../rpc/method.ts'
 import type { Services } from '../rpc/services.ts'
 import type { MessageSocket } from '../rpc/uplink-channels.ts'
-import type { Dialect } from './dialect.ts'
+import type { Dialect } from '../lib/dialects.ts'
 import type { Fields } from './fields.ts'
 import type { Search } from './search.ts'
 import type { RouteDescription } from './shape.ts'

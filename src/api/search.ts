@@ -5,15 +5,7 @@
 import { parseBoolean } from '../lib/boolean.ts'
 import { MusterError } from '../lib/errors.ts'
 import { parseDurationMs } from '../lib/duration.ts'
-
-const uint64Max = 2n ** 64n - 1n
-
-/** A base-10 unsigned 64-bit integer without sign or blanks, or undefined. */
-export function parseUnsigned(text: string): bigint | undefined {
-  if (!/^[0-9]{1,20}$/.test(text)) return undefined
-  const value = BigInt(text)
-  return value <= uint64Max ? value : undefined
-}
+import { parseUnsigned } from '../lib/unsigned.ts'
 
 export class Search {
   readonly #pairs: readonly (readonly [string, string])[]

@@ -1,5 +1,6 @@
 /** What a client agent asks the servers on its own account: JSON there, JSON back. */
-import { dialectDefault, dialectHeader } from '../api/dialect.ts'
+import { dialectHeader } from '../api/dialect.ts'
+import { dialectDefault } from '../lib/dialects.ts'
 import { MusterError, systemCodeOf, textOf } from '../lib/errors.ts'
 import type { HttpAddress } from '../lib/host-port.ts'
 import { bytesOf, headerOf, type Answer, type Ask, type Upstream } from './upstream.ts'

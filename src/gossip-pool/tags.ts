@@ -7,6 +7,7 @@
  */
 import type { MemberView } from '../gossip/gossip.ts'
 import { hostPort, type HttpAddress } from '../lib/host-port.ts'
+import { isServerName } from '../lib/server-name.ts'
 import { uuidPattern } from '../lib/uuid.ts'
 
 const role = 'muster'
@@ -16,7 +17,6 @@ const tagsVersion = '1'
 /** Of the consensus protocol, as Nomad's tools show it beside each member. */
 const raftVersion = '3'
 const expectMax = 9
-const namePattern = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/
 const hostPattern = /^[A-Za-z0-9._:-]{1,253}$/
 /** The host is told only where it is another than that of the RPC listener: all tags together have 512 bytes. */
 const httpPattern = /^(https?):(?:\/\/([A-Za-z0-9._:-]{1,253}):)?(\d{1,5})$/
@@ -123,7 +123,7 @@ function knownAs(wanted: string, member: MemberView, region: string): GossipClie
   if (!member.name.endsWith(suffix)) return null
   const name = member.name.slice(0, -suffix.length)
   const id = tags.get('id') ?? ''
-  if (!namePattern.test(name) || !uuidPattern.test(id)) return null
+  if (!isServerName(name) || !uuidPattern.test(id)) return null
   return { id, name, version: (tags.get('build') ?? '').slice(0, 32), member }
 }
 

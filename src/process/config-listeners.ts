@@ -4,6 +4,7 @@
  */
 import { resolve } from 'node:path'
 import Type from 'typebox'
+import { dialectDefault, dialects, type Dialect } from '../lib/dialects.ts'
 import { isWildcard } from '../lib/host-port.ts'
 import type { Complain } from './config-check.ts'
 import type { TlsVersion } from './config-tls.ts'
@@ -20,10 +21,6 @@ import {
 
 const purposes = ['api', 'ops'] as const
 type ListenerPurpose = (typeof purposes)[number]
-
-/** Whose shapes an API listener has where products differ; the first is the default. */
-const dialects = ['nomad', 'consul'] as const
-type ListenerDialect = (typeof dialects)[number]
 
 const listenersMax = 16
 
@@ -81,7 +78,7 @@ export const listenersSchema = Type.Array(listenerSchema, {
 export type ListenerConfig = {
   readonly purpose: ListenerPurpose
   /** Of the API. */
-  readonly dialect: ListenerDialect
+  readonly dialect: Dialect
   /** Without brackets, also for IPv6. */
   readonly host: string
   /** 0: any free one. */
@@ -116,7 +113,6 @@ export const defaultPorts: DefaultPorts = {
   ops: 9203,
   consul: 8500,
 }
-const [dialectDefault] = dialects
 
 export const portsSchema = Type.Object(
   {

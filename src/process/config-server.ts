@@ -2,6 +2,7 @@
 import { isIPv6 } from 'node:net'
 import Type from 'typebox'
 import { present } from '../lib/assert.ts'
+import { schedulerNames } from '../lib/scheduler-names.ts'
 import type { Complain } from './config-check.ts'
 import { gossipKeys } from './config-gossip.ts'
 import { memoryKeys } from './config-memory.ts'
@@ -20,9 +21,6 @@ import {
 } from './config-values.ts'
 
 const peersMax = 15
-
-/** The kinds of work that scheduler workers take; the core kind is always among them. */
-const schedulers = ['service', 'batch', 'system', 'sysbatch', '_core'] as const
 
 const peer = Type.Codec(
   Type.Refine(
@@ -65,9 +63,9 @@ export const serverSchema = Type.Object(
       }),
     ),
     enabled_schedulers: Type.Optional(
-      Type.Array(choice(schedulers), {
+      Type.Array(choice(schedulerNames), {
         uniqueItems: true,
-        description: `a list of ${schedulers.join(', ')}, each once`,
+        description: `a list of ${schedulerNames.join(', ')}, each once`,
         shown: 'all',
         about: '`service`, `batch`, `system`, `sysbatch`; `_core` is always among them',
       }),

@@ -1,5 +1,5 @@
 /** The API and ops listeners of a member with their certificates: opened in order, read again on request. */
-import { dialectDefault, type Dialect } from '../api/dialect.ts'
+import { dialectDefault, type Dialect } from '../lib/dialects.ts'
 import type { OpsServer } from '../api/ops.ts'
 import type { HttpServer } from '../api/server.ts'
 import { Certificate, listenerUse, tlsKeys } from '../lib/certificate.ts'

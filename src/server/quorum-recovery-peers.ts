@@ -4,6 +4,7 @@
  */
 import { MusterError } from '../lib/errors.ts'
 import { sha256OfParts, uuidOfHash } from '../lib/hash-uuid.ts'
+import { isServerName } from '../lib/server-name.ts'
 import { uuidPattern } from '../lib/uuid.ts'
 import type { Configuration, Member } from '../raft/core/message.ts'
 import { membersMax } from '../raft/quorum-recovery.ts'
@@ -37,7 +38,6 @@ export function parsePeersFile(text: string, path: string): readonly NamedServer
   return servers
 }
 
-const namePattern = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/
 const addressPattern = /^(\[[0-9A-Fa-f:.]+\]|[^\s:]{1,253}):\d{1,5}$/
 const keys: readonly string[] = ['id', 'name', 'address', 'non_voter']
 
@@ -52,7 +52,7 @@ function parseServer(value: unknown, which: string, path: string): NamedServer {
     throw wrong(path, `${which} needs an id, as server.json in its data folder has it`)
   }
   const name = 'name' in value ? value.name : null
-  if (name !== null && (typeof name !== 'string' || !namePattern.test(name))) {
+  if (name !== null && (typeof name !== 'string' || !isServerName(name))) {
     throw wrong(path, `the name of ${which} is none`)
   }
   const address = 'address' in value ? value.address : null

@@ -1,6 +1,7 @@
 /** `/v1/catalog` and `/v1/health`. */
 import { Type } from 'typebox'
 import { listHeaders, listReply, pageOf } from '../../api/pages.ts'
+import { named } from '../../api/path-parameter.ts'
 import type { ApiRequest, DescribedRoute } from '../../api/route.ts'
 import { blocking, filterable, flag, listing, ok, optionally, text } from '../../api/shape.ts'
 import { site } from '../../api/site.ts'
@@ -9,15 +10,7 @@ import { healthMethods } from './health-methods.ts'
 import { catalogMethods } from './methods.ts'
 import { catalogDeregister, catalogRegister } from './register-methods.ts'
 import { agentNodeOf, deregistrationOf, registrationOf } from './registration-routes.ts'
-import {
-  filterOf,
-  listed,
-  named,
-  nodeMeta,
-  ofNodeMeta,
-  scopedRoutes,
-  tailOf,
-} from './scope-routes.ts'
+import { filterOf, listed, nodeMeta, ofNodeMeta, scopedRoutes, tailOf } from './scope-routes.ts'
 import {
   AgentNodeBody,
   Check,

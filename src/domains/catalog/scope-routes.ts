@@ -58,13 +58,6 @@ export function checkDatacenter(named: string, datacenter: string): void {
   throw new MusterError('invalid_argument', `No path to datacenter: this one is ${datacenter}`)
 }
 
-/** Throws `invalid_argument` for a path parameter that is not there. */
-export function named(request: ApiRequest, parameter: string, what: string): string {
-  const value = request.parameter(parameter)
-  if (value === '') throw new MusterError('invalid_argument', `Missing ${what}`)
-  return value
-}
-
 /** What `*` stands for, slashes included: clients in Go send names as they are. Throws `invalid_argument` where nothing is there. */
 export function tailOf({ tail }: ApiRequest, what: string): string {
   if (tail === '') throw new MusterError('invalid_argument', `Missing ${what}`)

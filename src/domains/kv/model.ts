@@ -6,6 +6,7 @@ import { Type, type Static } from 'typebox'
 import { bytesSchema } from '../../fsm/codec.ts'
 import { Count, indexes, record } from '../../fsm/row-schema.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { parseUnsigned } from '../../lib/unsigned.ts'
 import { TimeMs } from '../define.ts'
 import { NamespaceName } from '../namespaces/model.ts'
 
@@ -35,7 +36,6 @@ export const tombstoneKeptMs = 15 * 60_000
 /** Marks of deletions that are kept beyond that time, since they cost no read anything: as many as so many directories. */
 export const deletionMarksMax = 20_000
 
-const uint64Max = 2n ** 64n - 1n
 /** What a path may hold: letters, marks, numbers, punctuation, symbols and the plain blank. */
 const unprintable = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u
 
@@ -143,9 +143,7 @@ export function sessionText(text: string): string {
 
 /** Flags as they are stored; undefined when the text is no unsigned 64-bit integer. */
 export function parseFlags(text: string): string | undefined {
-  if (!/^[0-9]{1,20}$/.test(text)) return undefined
-  const value = BigInt(text)
-  return value <= uint64Max ? value.toString() : undefined
+  return parseUnsigned(text)?.toString()
 }
 
 /** Flags for JSON: exact digits, whatever their number. */

@@ -13,6 +13,7 @@ import {
   textType,
   type Replies,
 } from '../../api/shape.ts'
+import { parseBoolean } from '../../lib/boolean.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { scopedRoutes, tailOf } from '../catalog/scope-routes.ts'
 import { worst, localHealthMethods, type HealthWord, type ServiceHealth } from './health-methods.ts'
@@ -26,8 +27,6 @@ const statuses: Readonly<Record<HealthWord, number>> = {
   critical: 503,
   maintenance: 503,
 }
-const trueWords: readonly string[] = ['1', 't', 'T', 'true', 'TRUE', 'True']
-const falseWords: readonly string[] = ['0', 'f', 'F', 'false', 'FALSE', 'False']
 
 const waitMsMax = 600_000
 
@@ -190,7 +189,7 @@ function wantsText(request: ApiRequest): boolean {
 function enableOf(request: ApiRequest): boolean {
   const text = request.search.text('enable') ?? ''
   if (text === '') throw new MusterError('invalid_argument', 'Missing value for enable')
-  if (trueWords.includes(text)) return true
-  if (falseWords.includes(text)) return false
+  const value = parseBoolean(text)
+  if (value !== undefined) return value
   throw new MusterError('invalid_argument', 'Invalid value for enable: it is true or false')
 }

@@ -1,6 +1,6 @@
 /** The body of a role's write. Old names of token parameters count where the new ones are absent. */
 import type { CoercedFields } from '../../api/coerced-fields.ts'
-import { MusterError } from '../../lib/errors.ts'
+import { oneOf } from '../../api/one-of.ts'
 import { loginTokenFields } from '../acl/token-fields-routes.ts'
 import { AliasNameSource, audienceLengthMax, type RoleChange } from './model.ts'
 
@@ -21,11 +21,5 @@ export function roleChangeOf(fields: CoercedFields): RoleChange {
 /** An empty text is the default. */
 function aliasNameSourceOf(text: string): AliasNameSource {
   if (text === '') return 'serviceaccount_uid'
-  return oneOf('alias_name_source', AliasNameSource.enum, text)
-}
-
-function oneOf<Word extends string>(name: string, words: readonly Word[], text: string): Word {
-  const word = words.find((known) => known === text)
-  if (word !== undefined) return word
-  throw new MusterError('invalid_argument', `${name} must be one of ${words.join(', ')}`)
+  return oneOf('alias_name_source', text, AliasNameSource.enum)
 }

@@ -3,9 +3,6 @@
  * derived from the state, so a new leader builds its own and nothing of it is replicated.
  */
 
-/** The kinds of work. Workers take the core kind always: it is the servers' own housekeeping. */
-export const schedulerNames = ['service', 'batch', 'system', 'sysbatch', '_core'] as const
-
 export const coreName = '_core'
 
 /** Times that a worker takes an evaluation before it is given up. */

@@ -7,7 +7,8 @@ import { availableParallelism } from 'node:os'
 import { present } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { coreName, schedulerNames, type Worker, type WorkersConfig } from './model.ts'
+import { schedulerNames } from '../../lib/scheduler-names.ts'
+import { coreName, type Worker, type WorkersConfig } from './model.ts'
 
 /** Of its workers a leader rests this share: it has enough to do as a leader. */
 const pausedShareOnLeader = 0.75

@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { Fields } from '../../api/fields.ts'
 import { oneNamespace } from '../../api/one-namespace.ts'
 import { listReply, pageOf } from '../../api/pages.ts'
+import { named } from '../../api/path-parameter.ts'
 import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
 import { blocking, inNamespace, listing, ok, text } from '../../api/shape.ts'
 import { site } from '../../api/site.ts'
@@ -169,12 +170,6 @@ export const sessionRoutes: readonly DescribedRoute[] = [
 
 function placeOf(request: ApiRequest): SessionPlace {
   return { namespace: oneNamespace(request.namespace), id: named(request, 'uuid', 'session') }
-}
-
-function named(request: ApiRequest, parameter: string, what: string): string {
-  const value = request.parameter(parameter)
-  if (value === '') throw new MusterError('invalid_argument', `Missing ${what}`)
-  return value
 }
 
 function namespaceOf(request: ApiRequest): string {

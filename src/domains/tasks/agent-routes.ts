@@ -1,7 +1,6 @@
 /** What the routes of tasks share: which allocation they are about, and which agent is asked. */
 import type { ApiRequest, PlaceOptions } from '../../api/route.ts'
 import { text } from '../../api/shape.ts'
-import { MusterError } from '../../lib/errors.ts'
 import { taskMethods } from './methods.ts'
 import type { TaskRight } from './rights.ts'
 import { agentTasks } from './services.ts'
@@ -28,14 +27,4 @@ export async function placeOf(request: ApiRequest, access: TaskRight): Promise<P
   }
   const { value } = await request.query(taskMethods.place, args)
   return { node: value }
-}
-
-export function oneOf<Word extends string>(
-  name: string,
-  given: string,
-  words: readonly Word[],
-): Word {
-  const word = words.find((known) => known === given)
-  if (word !== undefined) return word
-  throw new MusterError('invalid_argument', `${name} must be one of ${words.join(', ')}`)
 }

@@ -1,5 +1,6 @@
 /** `/v1/client/fs/…`: files of tasks, from whichever agent has them. */
 import { Type } from 'typebox'
+import { oneOf } from '../../api/one-of.ts'
 import type { ApiRequest, DescribedRoute } from '../../api/route.ts'
 import {
   bytes,
@@ -15,7 +16,7 @@ import {
 } from '../../api/shape.ts'
 import { dateText } from '../../lib/date-text.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { allocationOf, exampleId, named, oneOf, placeOf } from './agent-routes.ts'
+import { allocationOf, exampleId, named, placeOf } from './agent-routes.ts'
 import { bytesOf, framesOf } from './frames.ts'
 import { taskMethods } from './methods.ts'
 import { logKinds, type FileInfo as Info, type FileOf, type FileToRead } from './services.ts'

@@ -2,6 +2,7 @@
  * What a template of a task may call besides Go's own functions: data of the cluster, the task's environment, and work on texts.
  * In the names and the order of arguments that Nomad's users know.
  */
+import { parseBoolean } from '../boolean.ts'
 import { isObject, lineOfJson, parseJson, printJson, type Json } from '../exact-json.ts'
 import { refuse } from './fault.ts'
 import { functions, sizeOf, type Functions, type TemplateFunction } from './functions.ts'
@@ -235,9 +236,8 @@ function joined(parts: readonly string[], by: string): string {
 }
 
 function parseBool(value: string): boolean {
-  if (['1', 't', 'T', 'true', 'TRUE', 'True'].includes(value)) return true
-  if (['', '0', 'f', 'F', 'false', 'FALSE', 'False'].includes(value)) return false
-  return refuse('parseBool needs true or false')
+  if (value === '') return false
+  return parseBoolean(value) ?? refuse('parseBool needs true or false')
 }
 
 function parseInt(value: string): bigint {
