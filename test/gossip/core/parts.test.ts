@@ -262,6 +262,26 @@ void t.test('the ring of queries tells news from old', (t) => {
   t.end()
 })
 
+void t.test('rings take nothing of a time that has no slot, and so many of one time', (t) => {
+  const event = (byte: number) => ({ name: 'deploy', payload: Uint8Array.of(byte) })
+  const events = new EventRing()
+  t.notOk(events.add(487, event(0), 1_000), 'more than 512 times ago')
+  t.ok(events.add(488, event(0), 1_000))
+  t.ok(events.add(1_000, event(0), 1_000))
+  t.notOk(events.add(488, event(1), 1_000), 'a later time has its slot')
+  for (let byte = 1; byte < 32; byte += 1) t.ok(events.add(1_000, event(byte), 1_000))
+  t.notOk(events.add(1_000, event(32), 1_000), 'the 33rd of one time')
+  const held = events.list().map(({ time, events }) => [time, events.length])
+  t.same(held, [[1_000, 32]])
+  const queries = new QueryRing()
+  t.notOk(queries.add(487, 0, 1_000), 'more than 512 times ago')
+  t.ok(queries.add(1_000, 0, 1_001))
+  t.notOk(queries.add(488, 0, 1_000), 'a later time has its slot')
+  for (let id = 1; id < 64; id += 1) t.ok(queries.add(1_000, id, 1_001))
+  t.notOk(queries.add(1_000, 64, 1_001), 'the 65th of one time')
+  t.end()
+})
+
 void t.test('versions fit when each speaks what the other understands', (t) => {
   const table = [
     ['the same', {}, true],
