@@ -173,6 +173,20 @@ export function countFlag(flags: Flags, name: string, min: number): number | und
   return count
 }
 
+/** Unsigned 64 bits as text, with every digit, or undefined when the option was not given. */
+export function unsignedFlag(flags: Flags, name: string): string | undefined {
+  const text = flags.last(name)
+  if (text === undefined || /^\d{1,20}$/.test(text)) return text
+  return misused(`-${name} must be a whole number from 0, not ${JSON.stringify(text)}`)
+}
+
+/** As text, or null when the option was not given. */
+export function bytesFlag(flags: Flags, name: string): string | null {
+  const text = flags.last(name) ?? null
+  if (text === null || /^\d{1,15}$/.test(text)) return text
+  return misused(`-${name} is a number of bytes`)
+}
+
 /** Of a switch with a default of its own: undefined when it was not given. */
 export function switchFlag(flags: Flags, name: string): boolean | undefined {
   const text = flags.last(name)

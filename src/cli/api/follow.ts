@@ -20,7 +20,7 @@ export type Followed = {
 }
 
 /** `look` gets the answer each time that it has changed; what it returns, but null, is the end. */
-export async function follow<Result>(
+export async function followPath<Result>(
   client: ApiClient,
   { path, indexOf = ({ json }) => integerOf(objectOf(json), 'ModifyIndex') }: Followed,
   look: (found: JsonObject) => Result | null,

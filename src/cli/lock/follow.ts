@@ -19,7 +19,7 @@ export type FollowOptions = {
  * Reads until `judge` says something other than undefined. `after` is the index of the last read, undefined to read at once;
  * an index that went back is none to wait on. Throws the failure when too many came in a row, and when the signal fires.
  */
-export async function follow<Value, Verdict>(
+export async function followIndex<Value, Verdict>(
   read: (after: string | undefined) => Promise<Seen<Value>>,
   judge: (seen: Seen<Value>) => Verdict | undefined | Promise<Verdict | undefined>,
   { clock, signal, retries }: FollowOptions,

@@ -7,7 +7,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { Entries } from './entries.ts'
 import type { Exclusion, Held, Loss } from './exclusion.ts'
-import { follow, type ReadRetries } from './follow.ts'
+import { followIndex, type ReadRetries } from './follow.ts'
 
 /** Says of an entry that it is a lock, and not a semaphore's. */
 export const mutexFlags = 3_304_740_253_564_472_344n
@@ -33,7 +33,7 @@ export class Mutex implements Exclusion {
 
   async acquire(session: string, signal: AbortSignal): Promise<Held> {
     const { clock, entries, key } = this.#options
-    return follow(
+    return followIndex(
       (after) => entries.read(key, signal, after),
       async (seen) => {
         let entry = seen.value
@@ -58,7 +58,7 @@ export class Mutex implements Exclusion {
 
   async lost(session: string, held: Held, signal: AbortSignal): Promise<Loss> {
     const { clock, entries, key, retries, isAlive } = this.#options
-    return follow(
+    return followIndex(
       (after) => entries.read(key, signal, after),
       async ({ value }) => {
         if (value?.session === session && value.lockIndex === held.lockIndex) return undefined

@@ -9,7 +9,7 @@ import { MusterError } from '../../lib/errors.ts'
 import { isObject, parseJson } from '../../lib/exact-json.ts'
 import type { Entries, Entry } from './entries.ts'
 import type { Exclusion, Held, Loss } from './exclusion.ts'
-import { follow, type ReadRetries } from './follow.ts'
+import { followIndex, type ReadRetries } from './follow.ts'
 
 /** The list stays far below the largest value. */
 export const holdersMax = 4_096
@@ -49,7 +49,7 @@ export class Semaphore implements Exclusion {
     if (!(await entries.lock(key, session, semaphoreFlags, signal))) {
       throw new MusterError('conflict', `the key ${JSON.stringify(key)} is locked by another one`)
     }
-    return follow(
+    return followIndex(
       (after) => this.#list(signal, after),
       async (seen) => {
         let found = seen.value
@@ -76,7 +76,7 @@ export class Semaphore implements Exclusion {
 
   async lost(session: string, held: Held, signal: AbortSignal): Promise<Loss> {
     const { clock, retries } = this.#options
-    return follow(
+    return followIndex(
       (after) => this.#list(signal, after),
       ({ value }) => {
         const own = value.find(({ key }) => key === held.key)

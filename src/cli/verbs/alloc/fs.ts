@@ -4,7 +4,7 @@ import { ApiClient } from '../../api/client.ts'
 import { bytesOfFrames } from '../../api/frames.ts'
 import type { JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
-import { misused } from '../../flags.ts'
+import { bytesFlag } from '../../flags.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'
 import { showOutput } from '../../print/output.ts'
 import { table } from '../../print/table.ts'
@@ -33,8 +33,7 @@ folder of the allocation, as in alloc/logs or web/local/config. Secrets are show
     const { flags } = call
     const [given = '', path = '/'] = call.operands
     formatOf(flags)
-    const bytes = flags.last('c') ?? null
-    if (bytes !== null && !/^\d{1,15}$/.test(bytes)) misused('-c is a number of bytes')
+    const bytes = bytesFlag(flags, 'c')
     const client = await ApiClient.open(call)
     const id = await findAllocation(client, given)
     const info = objectOf(await client.get(pathOf('stat', id), { path }))

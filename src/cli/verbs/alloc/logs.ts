@@ -3,7 +3,7 @@ import { objectOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
 import { bytesOfFrames } from '../../api/frames.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
-import { misused } from '../../flags.ts'
+import { bytesFlag } from '../../flags.ts'
 import { showOutput } from '../../print/output.ts'
 import { exits, type Verb } from '../../verb.ts'
 import { allocationPath, findAllocation, onlyTask } from './find.ts'
@@ -30,8 +30,7 @@ With -tail the end of it, with -f also what is written later, until Ctrl-C.
   async run(call) {
     const { flags, terminal, operands } = call
     const [given = '', named = flags.last('task')] = operands
-    const bytes = flags.last('c') ?? null
-    if (bytes !== null && !/^\d{1,15}$/.test(bytes)) misused('-c is a number of bytes')
+    const bytes = bytesFlag(flags, 'c')
     const client = await ApiClient.open(call)
     const id = await findAllocation(client, given)
     const task = named ?? onlyTask(objectOf(await client.get(allocationPath(id))))

@@ -2,7 +2,7 @@
 import { countOf, membersOf, textOf } from '../../api/answer.ts'
 import type { ApiClient } from '../../api/client.ts'
 import type { JsonObject } from '../../../lib/exact-json.ts'
-import { follow } from '../../api/follow.ts'
+import { followPath } from '../../api/follow.ts'
 import { shortId } from '../../ids.ts'
 import { visible } from '../../print/table.ts'
 import { exits, type Call } from '../../verb.ts'
@@ -16,7 +16,7 @@ export async function followDeployment(
 ): Promise<number> {
   const shown = flags.has('verbose') ? id : shortId(id)
   let said = ''
-  return follow(client, { path: deploymentPath(id) }, (row) => {
+  return followPath(client, { path: deploymentPath(id) }, (row) => {
     const status = textOf(row, 'Status')
     const isOver = status !== 'running'
     const text = isOver || waitsForOperator(row) ? textOf(row, 'StatusDescription') : status

@@ -2,7 +2,7 @@
 import { integerOf, listOf, objectOf, textOf } from '../../api/answer.ts'
 import type { ApiClient } from '../../api/client.ts'
 import type { JsonObject } from '../../../lib/exact-json.ts'
-import { askPatiently, follow } from '../../api/follow.ts'
+import { askPatiently, followPath } from '../../api/follow.ts'
 import { shownId } from '../../ids.ts'
 import { visible } from '../../print/table.ts'
 import { exits, type Call } from '../../verb.ts'
@@ -16,7 +16,7 @@ export async function followEvaluation(
 ): Promise<number> {
   const idOf = (whole: string): string => shownId(whole, flags.has('verbose'))
   const say = (line: string): void => terminal.out(`${visible(line)}\n`)
-  const end = await follow(client, { path: `/v1/evaluation/${id}` }, (evaluation) => {
+  const end = await followPath(client, { path: `/v1/evaluation/${id}` }, (evaluation) => {
     if (!['pending', 'blocked'].includes(textOf(evaluation, 'Status'))) return evaluation
     const about = `${textOf(evaluation, 'TriggeredBy')} of job ${quoted(evaluation, 'JobID')}`
     say(`Evaluation ${idOf(id)}: ${about}, ${textOf(evaluation, 'Status')}`)

@@ -13,7 +13,7 @@ import type { Call, Verb } from '../../verb.ts'
 import { failureText } from '../eval/failures.ts'
 import { diffText } from './diff.ts'
 import { jobPath } from './find.ts'
-import { fileOperand, jobOf, readSource, variableFlags } from './source.ts'
+import { fileOperand, jobToSend, readSource, variableFlags, wordOf } from './source.ts'
 
 /** As of Nomad's tool, so that scripts go on. */
 const planExits = { same: 0, changes: 1, failed: 255 } as const
@@ -49,10 +49,7 @@ async function plan(call: Call): Promise<number> {
   formatOf(flags)
   const source = await readSource(call)
   const client = await ApiClient.open(call)
-  const { namespace } = client.settings
-  const parsed = objectOf(await jobOf(client, source, { canonicalize: true, namespace }))
-  const Namespace = flags.last('namespace') ?? (wordOf(parsed, 'Namespace') || namespace)
-  const Job = Namespace === null ? parsed : { ...parsed, Namespace }
+  const { Job, Namespace } = await jobToSend(client, source, flags)
   const { json } = await client.ask('PUT', jobPath(wordOf(Job, 'ID'), '/plan'), {
     search: { namespace: Namespace },
     json: { Job, Diff: flags.last('diff') !== 'false' },
@@ -100,9 +97,4 @@ function preemptedText(style: Style, rows: readonly JsonObject[]): string {
     textOf(row, 'TaskGroup'),
   ])
   return `${style.heading('Preemptions: these would end')}\n${table(style, header, lines)}`
-}
-
-function wordOf(job: JsonObject, name: string): string {
-  const value = Object.hasOwn(job, name) ? job[name] : undefined
-  return typeof value === 'string' ? value : ''
 }

@@ -11,7 +11,7 @@ import { followDeployment } from '../deployment/follow.ts'
 import { nextLaunch } from './children.ts'
 import { detachFlags, evaluationIn } from './evaluation.ts'
 import type { FoundJob } from './find.ts'
-import { fileOperand, isJson, jobOf, readSource, variableFlags } from './source.ts'
+import { fileOperand, isJson, jobToSend, readSource, variableFlags, wordOf } from './source.ts'
 
 export const jobRun: Verb = {
   operands: fileOperand,
@@ -43,10 +43,7 @@ The namespace is that of the option, else that of the file, else MUSTER_NAMESPAC
     const source = await readSource(call)
     if (flags.has('json') && !isJson(source)) misused(`${source.path} is not a job in JSON`)
     const client = await ApiClient.open(call)
-    const { namespace } = client.settings
-    const parsed = objectOf(await jobOf(client, source, { canonicalize: true, namespace }))
-    const Namespace = flags.last('namespace') ?? (given(parsed, 'Namespace') || namespace)
-    const Job = Namespace === null ? parsed : { ...parsed, Namespace }
+    const { Job, Namespace } = await jobToSend(client, source, flags)
     if (flags.has('output')) {
       terminal.out(printJson({ Job }))
       return exits.ok
@@ -58,12 +55,12 @@ The namespace is that of the option, else that of the file, else MUSTER_NAMESPAC
     const answer = objectOf(json)
     const warnings = textOf(answer, 'Warnings')
     if (warnings !== '') terminal.err(`${visibleByLine(warnings)}\n`)
-    terminal.out(`Registered job ${JSON.stringify(given(Job, 'ID'))}\n`)
+    terminal.out(`Registered job ${JSON.stringify(wordOf(Job, 'ID'))}\n`)
     const next = nextLaunch(Job, terminal.nowMs())
     if (next !== null) terminal.out(`Next launch: ${next}\n`)
     const code = await evaluationIn(answer, client, call)
     if (code !== exits.ok || flags.has('detach')) return code
-    const job = { id: given(Job, 'ID'), namespace: given(Job, 'Namespace') || 'default' }
+    const job = { id: wordOf(Job, 'ID'), namespace: wordOf(Job, 'Namespace') || 'default' }
     return deploymentOf(job, answer, client, call)
   },
 }
@@ -80,10 +77,4 @@ async function deploymentOf(
   const made = integerOf(deployment, 'JobSpecModifyIndex')
   if (made !== integerOf(answer, 'JobModifyIndex')) return exits.ok
   return followDeployment(client, textOf(deployment, 'ID'), call)
-}
-
-/** What is wrong with a member is for the agent to say. */
-function given(job: JsonObject, name: string): string {
-  const value = Object.hasOwn(job, name) ? job[name] : undefined
-  return typeof value === 'string' ? value : ''
 }

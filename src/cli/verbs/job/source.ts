@@ -1,8 +1,9 @@
 /** A job file, HCL or JSON, as the API has the job. */
 import { MusterError, textOf as messageOf } from '../../../lib/errors.ts'
+import { objectOf } from '../../api/answer.ts'
 import type { ApiClient } from '../../api/client.ts'
-import { isObject, parseJson, type Json } from '../../../lib/exact-json.ts'
-import { misused, type FlagTable } from '../../flags.ts'
+import { isObject, parseJson, type Json, type JsonObject } from '../../../lib/exact-json.ts'
+import { misused, type Flags, type FlagTable } from '../../flags.ts'
 import { Sources } from '../../source.ts'
 import type { Call } from '../../verb.ts'
 
@@ -62,6 +63,20 @@ export async function jobOf(
       { cause: error },
     )
   }
+}
+
+/** As it is sent: in the namespace of the option, else of the file, else of the settings; null: in none. */
+export async function jobToSend(client: ApiClient, source: JobSource, flags: Flags) {
+  const { namespace } = client.settings
+  const parsed = objectOf(await jobOf(client, source, { canonicalize: true, namespace }))
+  const Namespace = flags.last('namespace') ?? (wordOf(parsed, 'Namespace') || namespace)
+  return { Job: Namespace === null ? parsed : { ...parsed, Namespace }, Namespace }
+}
+
+/** What is wrong with a member is for the agent to say. */
+export function wordOf(job: JsonObject, name: string): string {
+  const value = Object.hasOwn(job, name) ? job[name] : undefined
+  return typeof value === 'string' ? value : ''
 }
 
 /** What is written on the command line goes before what files say. */

@@ -3,7 +3,7 @@ import { MusterError } from '../../../lib/errors.ts'
 import { integerOf, textOf } from '../../api/answer.ts'
 import { escapePath } from '../../api/client.ts'
 import { isObject, type Json, type JsonObject } from '../../../lib/exact-json.ts'
-import { misused, type FlagTable, type Flags } from '../../flags.ts'
+import { misused, unsignedFlag, type FlagTable, type Flags } from '../../flags.ts'
 
 /** A lock that a write depends on. */
 export const lockFlags: FlagTable = {
@@ -24,18 +24,11 @@ export function keyPath(key: string): string {
 /** Query parameters of the flags above; a number as text, with every digit. */
 export function conditionsOf(flags: Flags): Readonly<Record<string, string | undefined>> {
   const lock = flags.last('lock')
-  const lockIndex = wholeNumber(flags, 'lock-index')
+  const lockIndex = unsignedFlag(flags, 'lock-index')
   if ((lock === undefined) !== (lockIndex === undefined)) {
     misused('-lock and -lock-index belong together')
   }
-  return { cas: wholeNumber(flags, 'cas'), lock, lock_index: lockIndex }
-}
-
-/** Unsigned 64 bits. */
-export function wholeNumber(flags: Flags, name: string): string | undefined {
-  const text = flags.last(name)
-  if (text === undefined || /^\d{1,20}$/.test(text)) return text
-  return misused(`-${name} must be a whole number from 0, not ${JSON.stringify(text)}`)
+  return { cas: unsignedFlag(flags, 'cas'), lock, lock_index: lockIndex }
 }
 
 /** Throws `conflict` when the API says that a condition did not hold. */

@@ -1,10 +1,10 @@
 /** `muster kv put`. */
 import { ApiClient } from '../../api/client.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
-import { misused } from '../../flags.ts'
+import { misused, unsignedFlag } from '../../flags.ts'
 import { Sources } from '../../source.ts'
 import { exits, type Verb } from '../../verb.ts'
-import { assertDone, casFlag, conditionsOf, keyPath, lockFlags, wholeNumber } from './key.ts'
+import { assertDone, casFlag, conditionsOf, keyPath, lockFlags } from './key.ts'
 
 export const kvPut: Verb = {
   operands: { usage: 'KEY [VALUE | @FILE | -]', countMin: 1, countMax: 2 },
@@ -41,7 +41,7 @@ A value @FILE is what the file holds, - what comes from standard input, \\@text 
       ...conditions,
       acquire,
       release,
-      flags: wholeNumber(flags, 'flags'),
+      flags: unsignedFlag(flags, 'flags'),
       namespace: client.settings.namespace,
     }
     const answer = await client.upload(path, search, once(value))

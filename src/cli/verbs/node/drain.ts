@@ -2,7 +2,7 @@
 import { nsPerMs, parseDurationMs } from '../../../lib/duration.ts'
 import { listOf, objectOf, textOf } from '../../api/answer.ts'
 import { ApiClient, type Answer } from '../../api/client.ts'
-import { follow } from '../../api/follow.ts'
+import { followPath } from '../../api/follow.ts'
 import type { Json, JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { misused, type Flags } from '../../flags.ts'
@@ -71,7 +71,7 @@ not.
 async function followDrain(client: ApiClient, id: string, terminal: Terminal): Promise<number> {
   let told: ReadonlyMap<string, string> = new Map()
   const indexOf = ({ headers }: Answer) => [headers['x-service-index'] ?? '0'].flat()[0] ?? '0'
-  await follow(client, { path: `/v1/node/${id}/drain`, indexOf }, (drain) => {
+  await followPath(client, { path: `/v1/node/${id}/drain`, indexOf }, (drain) => {
     if (drain['Drain'] !== true) return true
     told = tell(listOf(drain['Waiting']).map(objectOf), told, terminal)
     return null

@@ -2,8 +2,7 @@
 import { integerOf, objectOf, pairsOf, textOf, timeOf } from '../../api/answer.ts'
 import { escapePath, type Answer, type ApiClient } from '../../api/client.ts'
 import type { Json } from '../../../lib/exact-json.ts'
-import type { FlagTable, Flags } from '../../flags.ts'
-import { misused } from '../../flags.ts'
+import { misused, unsignedFlag, type FlagTable, type Flags } from '../../flags.ts'
 import { MusterError } from '../../../lib/errors.ts'
 import { pairs } from '../../print/table.ts'
 import type { Style } from '../../print/style.ts'
@@ -21,11 +20,9 @@ export function variablePath(path: string): string {
   return `/v1/var/${escapePath(path)}`
 }
 
-/** Unsigned 64 bits as text. */
+/** As text, with every digit. */
 export function checkIndexOf(flags: Flags): string | undefined {
-  const text = flags.last('check-index')
-  if (text === undefined || /^\d{1,20}$/.test(text)) return text
-  return misused(`-check-index must be a whole number from 0, not ${JSON.stringify(text)}`)
+  return unsignedFlag(flags, 'check-index')
 }
 
 /** A write with `cas`. Throws `conflict` with what stands. */
