@@ -1,6 +1,6 @@
 /** The leader's duty for members, over a real state and members and time of the test's own. */
 import { typedPropose } from '../../../src/rpc/write.ts'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import {
   absentCriticalMs,
@@ -93,11 +93,16 @@ async function dutyOf(t: Test) {
         // Minutes of the duty's time may have to pass.
         { everyMs: 5 },
       ),
-    /** Lets that much time pass, in small steps between which the duty runs. */
+    /** Lets that much time pass, in small steps between which the duty runs until it waits for the clock again. */
     pass: async (ms: number) => {
+      const rests = async () => {
+        do await setImmediate()
+        while (clock.timerCount === 0)
+      }
+      await rests()
       for (let passed = 0; passed < ms; passed += 250) {
         clock.advance(250)
-        await delay(3)
+        await rests()
       }
     },
   }

@@ -1,7 +1,7 @@
 /** Workers of a server that does not lead, over the state of a leader in the same process. */
 import { BorrowedWork } from '../../../src/domains/scheduling/borrowed-work.ts'
 import { WorkerPool } from '../../../src/domains/scheduling/workers.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
+import { systemClock, type Clock } from '../../../src/lib/clock.ts'
 import { MusterError } from '../../../src/lib/errors.ts'
 import { silentLogger } from '../../../src/lib/log.ts'
 import type { LeaderContext } from '../../../src/rpc/method.ts'
@@ -19,15 +19,20 @@ export class Borrower {
   onAsk: (method: string) => void | Promise<void> = () => {}
   /** Questions that the leader answered, by method. */
   readonly asked = new Map<string, number>()
+  /** Views that it opened. */
+  views = 0
   readonly #work: BorrowedWork
 
-  constructor(leader: Scheduled) {
+  constructor(leader: Scheduled, clock: Clock = systemClock) {
     const { machine } = leader.state
     const service = (() => leader.lending) as unknown as LeaderContext['service']
     this.#work = new BorrowedWork({
-      clock: systemClock,
+      clock,
       log: silentLogger,
-      view: () => machine.view(),
+      view: () => {
+        this.views += 1
+        return machine.view()
+      },
       applied: machine,
       barrier: async () => {
         throw new MusterError('unavailable', 'the state is the same one, and never behind')

@@ -32,6 +32,8 @@ export class Scheduled {
     countMax: 8,
   })
   readonly lending: { lender: Lender | null } = { lender: null }
+  /** Views that scheduling opened: two a round. */
+  views = 0
   /** Commands that were proposed and are not applied yet. */
   underWay = 0
   #turn: Promise<unknown> = Promise.resolve()
@@ -62,7 +64,10 @@ export class Scheduled {
       workers: this.workers,
       lending: this.lending,
       log: silentLogger,
-      view: () => machine.view(),
+      view: () => {
+        this.views += 1
+        return machine.view()
+      },
       propose: typedPropose((command) => this.propose(command)),
       observe: (saw) => observe((command, listener) => machine.onCommand(command, listener), saw),
     })
