@@ -30,6 +30,8 @@ export type DialTarget = {
   readonly path: string
   /** The server that must answer; '' for any. */
   readonly to: string
+  /** How long a ping may go unanswered; absent: a few seconds. */
+  readonly pingMs?: number
 }
 
 export type DialFailure =
