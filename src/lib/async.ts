@@ -73,6 +73,35 @@ export class Pause {
   }
 }
 
+/**
+ * A failure that may come at any time, beside what is waited for again and again. No promise: one that lasts keeps what every
+ * race with it came to.
+ */
+export class Failure {
+  #error: Error | null = null
+  #reject: (error: Error) => void = nothing
+
+  /** The first one counts. */
+  readonly fail = (error: unknown): void => {
+    if (this.#error !== null) return
+    this.#error = asError(error)
+    this.#reject(this.#error)
+  }
+
+  /** What the promise comes to, or the failure if it came before; how the promise ends after that is ignored. One at a time. */
+  until<Value>(promise: Promise<Value>): Promise<Value> {
+    return new Promise((resolve, reject) => {
+      if (this.#error === null) this.#reject = reject
+      else reject(this.#error)
+      promise
+        .finally(() => {
+          this.#reject = nothing
+        })
+        .then(resolve, reject)
+    })
+  }
+}
+
 export type Wait<Value> = {
   readonly clock: Clock
   readonly ms: number

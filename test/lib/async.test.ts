@@ -1,6 +1,8 @@
 import { getEventListeners } from 'node:events'
 import t from 'tap'
-import { delay, firstOf, onAbort, Pause, within } from '../../src/lib/async.ts'
+import { delay, Failure, firstOf, onAbort, Pause, within } from '../../src/lib/async.ts'
+import { eventuallyTrue } from '../support/eventually.ts'
+import { collectGarbage } from '../support/heap.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 /** What a wait can leave behind: timers of the clock, listeners of the signal, listeners of the event. */
@@ -188,4 +190,34 @@ t.test('a pause ends when its time is up, when it is ended, or with the signal',
     await waited
     t.same(left(), nothingLeft)
   }
+})
+
+t.test('a failure ends what is waited for, now and later, and the first one counts', async (t) => {
+  const failure = new Failure()
+  t.equal(await failure.until(Promise.resolve(7)), 7)
+  await t.rejects(failure.until(Promise.reject(new Error('own'))), new Error('own'))
+  const slow = Promise.withResolvers<number>()
+  const waited = failure.until(slow.promise)
+  failure.fail('broken')
+  failure.fail(new Error('again'))
+  await t.rejects(waited, new Error('broken'))
+  slow.reject(new Error('unheard'))
+  await t.rejects(failure.until(Promise.resolve(7)), new Error('broken'))
+  await t.rejects(failure.until(Promise.reject(new Error('late'))), new Error('broken'))
+  new Failure().fail(new Error('nobody waits for it'))
+})
+
+t.test('a failure that has not come keeps nothing of what was waited for', async (t) => {
+  const failure = new Failure()
+  const results: WeakRef<object>[] = []
+  for (let n = 0; n < 10; n += 1) {
+    results.push(new WeakRef(await failure.until(Promise.resolve({ n }))))
+  }
+  const left = () => results.filter((result) => result.deref() !== undefined).length
+  await eventuallyTrue('collected', () => {
+    collectGarbage()
+    return left() === 0
+  })
+  failure.fail(new Error('it is there still'))
+  t.equal(left(), 0)
 })

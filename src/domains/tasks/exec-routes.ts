@@ -1,6 +1,7 @@
 /** `/v1/client/allocation/:id/exec`: a command beside a task, over a WebSocket. */
 import type { ApiRequest, Conversation, DescribedRoute, PlaceOptions } from '../../api/route.ts'
 import { consistency, flag, optionally, text } from '../../api/shape.ts'
+import { Failure } from '../../lib/async.ts'
 import { codeOf, MusterError } from '../../lib/errors.ts'
 import { allocationOf, exampleId, named, placeOf } from './agent-routes.ts'
 import { framesOfOutput, toldBy } from './exec-frames.ts'
@@ -90,16 +91,14 @@ function conversation(
   const allocation = allocationOf(request)
   return async function* said(messages) {
     let hasEnded = false
-    const failure = Promise.withResolvers<never>()
-    // It may come when nothing waits for it any more.
-    failure.promise.catch(() => {})
+    const failure = new Failure()
     try {
       for (;;) {
-        const { value, done } = await Promise.race([outputs.next(), failure.promise])
+        const { value, done } = await failure.until(outputs.next())
         if (done === true) break
         if (value.type === 'session') {
           const { session } = value
-          tell(request, messages, { allocation, session }, place).catch(failure.reject)
+          tell(request, messages, { allocation, session }, place).catch(failure.fail)
         }
         hasEnded = value.type === 'exited'
         yield* framesOfOutput(value)
