@@ -6,7 +6,7 @@ import type { Static, TSchema } from 'typebox'
 import { heartbeat, register } from '../domains/nodes/agent-contracts.ts'
 import { agentStops, agentWords } from '../domains/nodes/uplink-words.ts'
 import type { NodeSpec } from '../domains/nodes/model.ts'
-import { Pause } from '../lib/async.ts'
+import { Failure, Pause } from '../lib/async.ts'
 import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../lib/errors.ts'
 import type { HttpAddress } from '../lib/host-port.ts'
@@ -140,9 +140,7 @@ export class UplinkKeeper {
   async #serve(place: HttpAddress): Promise<never> {
     const { node, upstream, clock, log } = this.#options
     const { signal } = this.#stopping
-    const ended = Promise.withResolvers<never>()
-    // It may end while something else is waited for.
-    ended.promise.catch(() => {})
+    const ended = new Failure()
     const uplink = await openUplinkSocket(upstream, place, node, {
       clock,
       signal,
@@ -153,7 +151,7 @@ export class UplinkKeeper {
           peer: `${place.host}:${place.port}`,
           onCall: (request, aborted) => this.#asked(request, aborted),
           onStream: this.#options.onStream,
-          onClose: (reason) => ended.reject(new MusterError('unavailable', reason)),
+          onClose: (reason) => ended.fail(new MusterError('unavailable', reason)),
         }),
     })
     this.#uplink = uplink
@@ -169,9 +167,10 @@ export class UplinkKeeper {
         const ttlMs = await this.#heartbeat(uplink)
         this.#failures = 0
         if (this.#isStale) continue
-        await Promise.race([this.#pause.wait(ttlMs / 2, signal), ended.promise])
+        await ended.until(this.#pause.wait(ttlMs / 2, signal))
       }
     } finally {
+      this.#pause.end()
       uplink.close('the agent opens another uplink')
     }
   }
