@@ -9,7 +9,7 @@ import { randomUUID } from 'node:crypto'
 import { access, constants, readlink } from 'node:fs/promises'
 import { constants as system } from 'node:os'
 import type { Readable } from 'node:stream'
-import type { Clock } from '../../lib/clock.ts'
+import type { Clock, Timer } from '../../lib/clock.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import { processesWith, processState } from './process-identity.ts'
 
@@ -91,6 +91,10 @@ class Running implements RunningCommand {
   readonly #clock: Clock
   readonly #waiting: ExecOutput[] = []
   #waitingBytes = 0
+  /** Its reader has not gone. */
+  #isRead = true
+  /** Of what still holds its output after its end. */
+  #lingering: Timer | null = null
   #news = Promise.withResolvers<void>()
   #exit: number | null = null
   #isOver = false
@@ -115,6 +119,7 @@ class Running implements RunningCommand {
     })
     child.once('close', () => {
       this.#isOver = true
+      this.#lingering?.cancel()
       this.#closed.resolve()
       this.#news.resolve()
     })
@@ -162,6 +167,7 @@ class Running implements RunningCommand {
     // What breaks off is over.
     stream.on('error', () => {})
     stream.on('data', (data: Buffer) => {
+      if (!this.#isRead) return
       for (let at = 0; at < data.length; at += chunkBytesMax) {
         this.#waiting.push({ type, data: data.subarray(at, at + chunkBytesMax) })
       }
@@ -173,8 +179,7 @@ class Running implements RunningCommand {
 
   /** What has all been read, and still does not end, is held by others. */
   #letGoSoon(): void {
-    this.#clock.setTimer(lingerMs, () => {
-      if (this.#isOver) return
+    this.#lingering = this.#clock.setTimer(lingerMs, () => {
       if (this.#waitingBytes === 0) this.#each((stream) => stream.destroy())
       else this.#letGoSoon()
     })
@@ -223,8 +228,11 @@ class Running implements RunningCommand {
       },
       return: async () => {
         isDone = true
+        this.#isRead = false
         this.#waiting.length = 0
-        this.#each((one) => one.resume())
+        this.#waitingBytes = 0
+        // Others may write to them for long.
+        this.#each((one) => one.destroy())
         this.kill()
         this.#news.resolve()
         return Promise.resolve(done)

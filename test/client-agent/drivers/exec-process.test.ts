@@ -2,16 +2,25 @@
 import { readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import t, { type Test } from 'tap'
-import { runCommand, type RunningCommand } from '../../../src/client-agent/drivers/exec-process.ts'
+import {
+  runCommand,
+  type ExecOutput,
+  type RunningCommand,
+} from '../../../src/client-agent/drivers/exec-process.ts'
 import { processState } from '../../../src/client-agent/drivers/process-identity.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { eventuallyTrue } from '../../support/eventually.ts'
+import { manualClock } from '../../support/manual-clock.ts'
 
-async function started(t: Test, script: string, tty = false): Promise<RunningCommand> {
+async function started(
+  t: Test,
+  script: string,
+  { tty = false, clock = systemClock } = {},
+): Promise<RunningCommand> {
   const args = ['-c', script]
   const env = { PATH: '/usr/bin:/bin', OWN: 'of the task' }
   const command = { program: '/bin/sh', args, env, folder: tmpdir(), tty }
-  const running = await runCommand(command, systemClock)
+  const running = await runCommand(command, clock)
   t.teardown(() => running.kill())
   return running
 }
@@ -77,6 +86,27 @@ t.test('nothing of it is left when it ends, or when its reader goes', async (t) 
   await eventuallyTrue('all of it is gone', () => areGone(pidsOf(text)))
 })
 
+t.test('one whose reader goes ends, whoever holds its output', async (t) => {
+  const clock = manualClock()
+  // Without its mark, and not of its group: what is killed with it.
+  const holder = `env -i setsid sh -c 'echo $$ >&2; head -c 3000000 /dev/zero; exec sleep 1000'`
+  const running = await started(t, `${holder} & read line; exit 0`, { clock })
+  let pid = ''
+  while (!pid.endsWith('\n')) {
+    const { value } = (await running.output.next()) as { value: ExecOutput }
+    if (value.type === 'stderr') pid += Buffer.from(value.data).toString()
+  }
+  t.teardown(() => process.kill(Number(pid), 'SIGKILL'))
+  running.write(Buffer.from('\n'))
+  await eventuallyTrue('it has ended', () => clock.timerCount === 1)
+  let isOver = false
+  void running.ended.then(() => (isOver = true))
+  await running.output.return?.()
+  await eventuallyTrue('it is over', () => isOver)
+  t.equal(clock.timerCount, 0)
+  t.same(await running.output.next(), { done: true, value: undefined })
+})
+
 const hasScript = (() => {
   try {
     return readFileSync('/usr/bin/script').length > 0
@@ -87,7 +117,7 @@ const hasScript = (() => {
 
 t.test('it may have a terminal, of the size that it is told', { skip: !hasScript }, async (t) => {
   const resized = 'until [ "$(stty size)" = "33 99" ]; do sleep 0.05; done'
-  const running = await started(t, `tty; read line; ${resized}; stty size; exit 3`, true)
+  const running = await started(t, `tty; read line; ${resized}; stty size; exit 3`, { tty: true })
   let text = ''
   const until = async (pattern: RegExp) => {
     while (!pattern.test(text)) {
