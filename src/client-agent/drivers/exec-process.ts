@@ -11,13 +11,12 @@ import { constants as system } from 'node:os'
 import type { Readable } from 'node:stream'
 import type { Clock, Timer } from '../../lib/clock.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
+import { CommandInput } from './command-input.ts'
 import { processesWith, processState } from './process-identity.ts'
 
 /** Output that is not asked for. The command waits. */
 const waitingBytesMax = 256 * 1_024
 const chunkBytesMax = 32 * 1_024
-/** Input that the command has not read. */
-const inputBytesMax = 256 * 1_024
 /** What it left running may hold its output open for so long after its end. */
 const lingerMs = 1_000
 const markedMax = 4_096
@@ -52,8 +51,8 @@ export interface RunningCommand {
   readonly output: AsyncIterableIterator<ExecOutput>
   /** False: it has too much to read already, and took nothing. */
   write(data: Uint8Array): boolean
-  /** Resolves when there may be room again, or it is over. */
-  room(): Promise<void>
+  /** Resolves when there may be room again, it is over, or `ms` have passed. */
+  room(ms: number): Promise<void>
   endInput(): void
   resize(size: Size): void
   /** With all that it started. */
@@ -89,6 +88,7 @@ class Running implements RunningCommand {
   readonly #child: ChildProcessWithoutNullStreams
   readonly #id: string
   readonly #clock: Clock
+  readonly #input: CommandInput
   readonly #waiting: ExecOutput[] = []
   #waitingBytes = 0
   /** Its reader has not gone. */
@@ -108,6 +108,7 @@ class Running implements RunningCommand {
     this.#child = child
     this.#id = id
     this.#clock = clock
+    this.#input = new CommandInput(child.stdin, clock)
     child.on('error', () => {})
     child.stdin.on('error', () => {})
     this.#take('stdout', child.stdout)
@@ -131,24 +132,15 @@ class Running implements RunningCommand {
   }
 
   write(data: Uint8Array): boolean {
-    const { stdin } = this.#child
-    if (stdin.destroyed || stdin.writableEnded) return true
-    if (stdin.writableLength > inputBytesMax) return false
-    stdin.write(data)
-    return true
+    return this.#input.write(data)
   }
 
-  room(): Promise<void> {
-    const { stdin } = this.#child
-    if (stdin.destroyed || !stdin.writableNeedDrain) return Promise.resolve()
-    return new Promise((resolve) => {
-      stdin.once('drain', resolve)
-      stdin.once('close', () => resolve())
-    })
+  room(ms: number): Promise<void> {
+    return this.#input.room(ms)
   }
 
   endInput(): void {
-    this.#child.stdin.end()
+    this.#input.end()
   }
 
   resize(size: Size): void {

@@ -1,7 +1,7 @@
 /** Commands that run beside tasks of this agent, for those who ask it. */
 import { randomUUID } from 'node:crypto'
 import type { CommandInput, CommandOutput } from '../../domains/tasks/services.ts'
-import { delay, onAbort } from '../../lib/async.ts'
+import { onAbort } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { RunningCommand } from '../drivers/exec-process.ts'
@@ -56,7 +56,7 @@ export class Commands {
     }
     const { running } = open
     if (data !== undefined && !running.write(data)) {
-      await Promise.race([running.room(), delay(this.#clock, roomMs)])
+      await running.room(roomMs)
       if (!running.write(data)) return false
     }
     if (ends === true) running.endInput()

@@ -57,7 +57,7 @@ t.test('it reads what it is told, and is not told more than it reads', async (t)
   while (taken < 100 && deaf.write(Buffer.alloc(64 * 1_024))) taken += 1
   t.ok(taken < 10, `${taken} parts were taken`)
   deaf.kill()
-  await deaf.room()
+  await deaf.room(60_000)
 })
 
 t.test('output that nobody takes holds it up, and none is lost', async (t) => {

@@ -4,6 +4,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Duplex } from 'node:stream'
+import type { Clock } from '../../../lib/clock.ts'
+import { CommandInput } from '../command-input.ts'
 import type { Exec } from '../driver.ts'
 import {
   execMark,
@@ -16,8 +18,6 @@ import { Command, Created, parsed } from './answers.ts'
 import type { Engine } from './engine.ts'
 import { Frames, type Frame } from './frames.ts'
 
-/** Input that the command has not read. */
-const inputBytesMax = 256 * 1_024
 /** Of a command that ended without a code. */
 const codeUnknown = 1
 
@@ -26,6 +26,7 @@ export async function runInContainer(
   engine: Engine,
   container: string,
   { words, tty }: Exec,
+  clock: Clock,
 ): Promise<RunningCommand> {
   const mark = randomUUID()
   const created = await engine.ask({
@@ -43,7 +44,7 @@ export async function runInContainer(
   const { Id: id } = parsed(Created, created)
   const json = { Detach: false, Tty: tty }
   const socket = await engine.converse({ method: 'POST', path: `/exec/${id}/start`, json })
-  return new ContainerCommand({ engine, id, mark, socket, tty })
+  return new ContainerCommand({ engine, id, mark, socket, tty, clock })
 }
 
 type Of = {
@@ -53,17 +54,20 @@ type Of = {
   readonly mark: string
   readonly socket: Duplex
   readonly tty: boolean
+  readonly clock: Clock
 }
 
 class ContainerCommand implements RunningCommand {
   readonly output: AsyncIterableIterator<ExecOutput>
   readonly ended: Promise<void>
   readonly #of: Of
+  readonly #input: CommandInput
   #isKilled = false
 
   constructor(of: Of) {
     this.#of = of
     const { socket } = of
+    this.#input = new CommandInput(socket, of.clock)
     // What breaks off is over.
     socket.on('error', () => {})
     this.ended = new Promise((resolve) => socket.once('close', () => resolve()))
@@ -80,24 +84,15 @@ class ContainerCommand implements RunningCommand {
   }
 
   write(data: Uint8Array): boolean {
-    const { socket } = this.#of
-    if (socket.destroyed || socket.writableEnded) return true
-    if (socket.writableLength > inputBytesMax) return false
-    socket.write(data)
-    return true
+    return this.#input.write(data)
   }
 
-  room(): Promise<void> {
-    const { socket } = this.#of
-    if (socket.destroyed || !socket.writableNeedDrain) return Promise.resolve()
-    return new Promise((resolve) => {
-      socket.once('drain', resolve)
-      socket.once('close', () => resolve())
-    })
+  room(ms: number): Promise<void> {
+    return this.#input.room(ms)
   }
 
   endInput(): void {
-    this.#of.socket.end()
+    this.#input.end()
   }
 
   resize({ rows, columns }: Size): void {

@@ -118,7 +118,7 @@ export class DockerDriver implements Driver {
   }
 
   exec(task: TaskToStart, command: Exec): Promise<RunningCommand> {
-    return runInContainer(this.#engine, containerName(task), command)
+    return runInContainer(this.#engine, containerName(task), command, this.#options.clock)
   }
 
   async condition(): Promise<DriverCondition> {
