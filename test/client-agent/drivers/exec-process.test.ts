@@ -61,11 +61,28 @@ t.test('it reads what it is told, and is not told more than it reads', async (t)
 })
 
 t.test('output that nobody takes holds it up, and none is lost', async (t) => {
-  const running = await started(t, 'head -c 3000000 /dev/zero')
-  await new Promise((resolve) => {
-    setTimeout(resolve, 1_500)
-  })
-  t.equal((await said(running)).stdout.length, 3_000_000)
+  const running = await started(t, 'echo $$ >&2; exec head -c 3000000 /dev/zero')
+  let taken = 0
+  let pid = ''
+  while (!pid.endsWith('\n')) {
+    const { value } = (await running.output.next()) as { value: ExecOutput }
+    if (value.type === 'stderr') pid += Buffer.from(value.data).toString()
+    else if (value.type === 'stdout') taken += value.data.length
+  }
+  const about = (file: string, pattern: RegExp) =>
+    pattern.exec(readFileSync(`/proc/${pid.trim()}/${file}`, 'utf8'))?.[1] ?? ''
+  /** It waits in a write, and wrote nothing since it was looked at before. */
+  let written = -1
+  let times = 0
+  const isBlocked = () => {
+    const [state, bytes] = [about('stat', /\) (.) /), Number(about('io', /^wchar: (\d+)$/m))]
+    times = state === 'S' && bytes === written ? times + 1 : 0
+    written = bytes
+    return times >= 5
+  }
+  await eventuallyTrue('it is blocked', isBlocked, { timeoutMs: 10_000 })
+  t.ok(written < 1_000_000, `${written} bytes are written`)
+  t.equal(taken + (await said(running)).stdout.length, 3_000_000)
 })
 
 t.test('nothing of it is left when it ends, or when its reader goes', async (t) => {
