@@ -106,7 +106,7 @@ export class Connections {
   /** Null: this connection has too much under way, or is over. Otherwise `leave` follows. */
   enter(socket: object, exchange: Answering['exchange']): Place | null {
     const connection = this.#connections.get(socket) ?? null
-    const place: Place = { connection, exchange, streams: false, isOver: false, call: null }
+    const place: Place = { connection, exchange, streams: false, ending: null, call: null }
     if (connection === null) return place
     if (connection.surplus) return null
     if (connection.first === null) {
@@ -132,7 +132,7 @@ export class Connections {
 
   leave(place: Place): void {
     const { connection } = place
-    place.isOver = true
+    place.ending?.cancel()
     if (connection === null) return
     if (connection.first === place) {
       connection.first = connection.behind?.shift() ?? null
@@ -170,7 +170,9 @@ export class Connections {
   }
 
   #serves({ first, ended }: Connection): void {
-    if (first !== null && ended !== null) endWhatWaits(ended, first, this.#clock)
+    if (first !== null && ended !== null) {
+      first.ending = endWhatWaits(ended, first, this.#clock)
+    }
   }
 
   /** The requests that came before are answered, and those that seem to come after are not. */

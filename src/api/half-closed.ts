@@ -3,7 +3,7 @@
  * others do. What waits for a change, and a stream that stands still, would be kept for nobody: it ends.
  */
 import type { Socket } from 'node:net'
-import type { Clock } from '../lib/clock.ts'
+import type { Clock, Timer } from '../lib/clock.ts'
 
 /** A request that is served. */
 export type Answering = {
@@ -14,7 +14,8 @@ export type Answering = {
   }
   /** Its answer comes as it is made, perhaps without an end. */
   streams: boolean
-  isOver: boolean
+  /** It is looked at, for its client says nothing more; cancelled when it is over. */
+  ending: Timer | null
 }
 
 /** An answer that is there already gets out by then. */
@@ -22,11 +23,11 @@ const waitMs = 250
 /** A stream that has an end has something to say more often. */
 const silenceMs = 2_000
 
-/** Looks at it until it is over. What was answered before still gets out when it ends the socket. */
-export function endWhatWaits(socket: Socket, place: Answering, clock: Clock): void {
+/** Looks at it until that is cancelled. What was answered before still gets out when it ends the socket. */
+export function endWhatWaits(socket: Socket, place: Answering, clock: Clock): Timer {
   let written = -1
   const look = (): void => {
-    if (place.isOver || socket.destroyed) return
+    if (socket.destroyed) return
     const { exchange, streams } = place
     if (streams) {
       // One that the client does not read has limits of its own.
@@ -40,7 +41,8 @@ export function endWhatWaits(socket: Socket, place: Answering, clock: Clock): vo
       socket.end()
       return
     }
-    clock.setTimer(streams ? silenceMs : waitMs, look)
+    timer = clock.setTimer(streams ? silenceMs : waitMs, look)
   }
-  clock.setTimer(waitMs, look)
+  let timer = clock.setTimer(waitMs, look)
+  return { cancel: () => timer.cancel() }
 }
