@@ -47,6 +47,27 @@ export function within<Value>(
   })
 }
 
+/**
+ * As the promise, unless the signal fires first; how the promise ends after that is ignored. Then it is what `aborted` gives or
+ * throws; without that it rejects with `cancelled`.
+ */
+export function orAborted<Value>(
+  promise: Promise<Value>,
+  signal: AbortSignal,
+  aborted: () => Value = cancelled,
+): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const stopListening = onAbort(signal, () => {
+      try {
+        resolve(aborted())
+      } catch (error) {
+        reject(asError(error))
+      }
+    })
+    promise.finally(() => stopListening()).then(resolve, reject)
+  })
+}
+
 /** A delay that its owner can end early. One at a time. */
 export class Pause {
   readonly #clock: Clock

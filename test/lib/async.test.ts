@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import t from 'tap'
-import { delay, Failure, firstOf, onAbort, Pause, within } from '../../src/lib/async.ts'
+import { delay, Failure, firstOf, onAbort, orAborted, Pause, within } from '../../src/lib/async.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { collectGarbage } from '../support/heap.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -158,6 +158,32 @@ t.test('a promise that is late is null, and how it ends is ignored', async (t) =
   const result = within(slow.promise, clock, 100)
   clock.advance(100)
   t.equal(await result, null)
+  slow.reject(new Error('unheard'))
+})
+
+t.test('a promise is waited for until the signal fires', async (t) => {
+  const { controller, signal, left } = world()
+  t.equal(await orAborted(Promise.resolve(7), signal), 7)
+  await t.rejects(orAborted(Promise.reject(new Error('no')), signal), { message: 'no' })
+  t.same(left(), nothingLeft)
+  const slow = Promise.withResolvers<number>()
+  const unwanted = () => {
+    throw new RangeError('unwanted')
+  }
+  const waits = () =>
+    [
+      orAborted(slow.promise, signal),
+      orAborted(slow.promise, signal, () => 0),
+      orAborted(slow.promise, signal, unwanted),
+    ] as const
+  const before = waits()
+  controller.abort()
+  for (const [cancelled, zero, thrown] of [before, waits()]) {
+    await t.rejects(cancelled, { code: 'cancelled' })
+    t.equal(await zero, 0)
+    await t.rejects(thrown, new RangeError('unwanted'))
+  }
+  t.same(left(), nothingLeft)
   slow.reject(new Error('unheard'))
 })
 

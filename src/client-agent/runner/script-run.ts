@@ -1,5 +1,5 @@
 /** One run of a command beside a task, from its start to its end or to that of its time. */
-import { onAbort, within } from '../../lib/async.ts'
+import { onAbort, orAborted, within } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { LastBytes } from '../../lib/last-bytes.ts'
 import type { RunningCommand } from '../drivers/exec-process.ts'
@@ -36,15 +36,9 @@ async function codeOrLate(
   signal: AbortSignal,
   clock: Clock,
 ): Promise<number | null> {
-  const late = Promise.withResolvers<null>()
-  const stopListening = onAbort(signal, () => late.resolve(null))
-  try {
-    const code = await Promise.race([run, late.promise])
-    if (code === null) await within(run, clock, killedMsMax).catch(() => null)
-    return code
-  } finally {
-    stopListening()
-  }
+  const code = await orAborted<number | null>(run, signal, () => null)
+  if (code === null) await within(run, clock, killedMsMax).catch(() => null)
+  return code
 }
 
 async function codeOf(

@@ -2,7 +2,7 @@
  * The first message of a browser: whose request it is. Pages cannot set headers of a WebSocket, so Nomad's send the token there. It is
  * in no log, and neither is what cannot be read.
  */
-import { onAbort } from '../../lib/async.ts'
+import { firstOf, nothing } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
 
@@ -23,30 +23,33 @@ export async function hearHandshake(
   request: Unidentified,
   messages: AsyncIterable<string>,
 ): Promise<boolean> {
-  const first = await firstOf(request, messages)
+  const first = await firstMessage(request, messages)
   if (first === null) return false
   const token = tokenIn(first)
   if (token !== '') await request.identify(token)
   return true
 }
 
-async function firstOf(
+/** Null: the client went away. */
+function firstMessage(
   { clock, signal }: Unidentified,
   messages: AsyncIterable<string>,
 ): Promise<string | null> {
-  const late = Promise.withResolvers<null>()
-  const timer = clock.setTimer(handshakeMs, () => {
-    late.reject(refused(`it did not come within ${handshakeMs / 1_000} seconds`))
+  return firstOf<string | null>({
+    clock,
+    ms: handshakeMs,
+    signal,
+    listen(found, failed) {
+      messages[Symbol.asyncIterator]()
+        .next()
+        .then(({ done, value }) => found(done === true ? null : value), failed)
+      return nothing
+    },
+    timeout() {
+      throw refused(`it did not come within ${handshakeMs / 1_000} seconds`)
+    },
+    aborted: () => null,
   })
-  const heard = onAbort(signal, () => late.resolve(null))
-  try {
-    const said = messages[Symbol.asyncIterator]().next()
-    const first = await Promise.race([said, late.promise])
-    return first === null || first.done === true ? null : first.value
-  } finally {
-    timer.cancel()
-    heard()
-  }
 }
 
 /** '': none, as a caller without one. */

@@ -1,6 +1,6 @@
 /** Images: pulled where they are missing, and once for all tasks that wait for the same. */
 import { createHash } from 'node:crypto'
-import { onAbort } from '../../../lib/async.ts'
+import { orAborted } from '../../../lib/async.ts'
 import { codeOf, MusterError, textOf } from '../../../lib/errors.ts'
 import { parsed, Progress } from './answers.ts'
 import type { Engine } from './engine.ts'
@@ -64,14 +64,11 @@ export class Images {
       .digest('hex')
     const pull = this.#pulls.get(key) ?? this.#begin(key, wanted)
     pull.waiting += 1
-    const { promise: aborted, reject } = Promise.withResolvers<never>()
-    const stopListening = onAbort(signal, () =>
-      reject(new MusterError('cancelled', 'the task is not wanted any more')),
-    )
     try {
-      await Promise.race([pull.done, aborted])
+      await orAborted(pull.done, signal, () => {
+        throw new MusterError('cancelled', 'the task is not wanted any more')
+      })
     } finally {
-      stopListening()
       pull.waiting -= 1
       if (pull.waiting === 0) {
         pull.aborting.abort()

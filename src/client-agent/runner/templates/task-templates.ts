@@ -3,7 +3,7 @@
  * differs from the file, so a restart of the agent changes nothing by itself.
  */
 import type { ChangeScript, Template } from '../../../domains/jobs/task-model.ts'
-import { onAbort } from '../../../lib/async.ts'
+import { orAborted } from '../../../lib/async.ts'
 import { timerMsMax, type Clock, type Timer } from '../../../lib/clock.ts'
 import { nsPerMs } from '../../../lib/duration.ts'
 import { MusterError, textOf } from '../../../lib/errors.ts'
@@ -75,16 +75,10 @@ export class TaskTemplates {
   }
 
   /** Resolves once all of them are rendered. Rejects for one that cannot be read, and when the signal fires. */
-  async ready(signal: AbortSignal): Promise<void> {
-    const aborted = Promise.withResolvers<never>()
-    const stopListening = onAbort(signal, () =>
-      aborted.reject(new MusterError('cancelled', 'the task is not wanted any more')),
-    )
-    try {
-      await Promise.race([this.#ready.promise, aborted.promise])
-    } finally {
-      stopListening()
-    }
+  ready(signal: AbortSignal): Promise<void> {
+    return orAborted(this.#ready.promise, signal, () => {
+      throw new MusterError('cancelled', 'the task is not wanted any more')
+    })
   }
 
   close(): void {
