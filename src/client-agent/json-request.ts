@@ -1,5 +1,6 @@
 /** What a client agent asks the servers on its own account: JSON there, JSON back. */
 import { dialectHeader } from '../api/dialect.ts'
+import { deadlineOf } from '../lib/async.ts'
 import { dialectDefault } from '../lib/dialects.ts'
 import { MusterError, systemCodeOf, textOf } from '../lib/errors.ts'
 import type { HttpAddress } from '../lib/host-port.ts'
@@ -37,8 +38,12 @@ export async function requestJson(
   ask: JsonRequest,
   signal: AbortSignal,
 ): Promise<JsonReply> {
-  const bounded = AbortSignal.any([signal, AbortSignal.timeout(ask.timeoutMs)])
-  return read(await upstream.ask(askOf(ask, bounded)))
+  const deadline = deadlineOf(upstream.clock, ask.timeoutMs, signal)
+  try {
+    return await read(await upstream.ask(askOf(ask, deadline.signal)))
+  } finally {
+    deadline.cancel()
+  }
 }
 
 /** As `requestJson`, of this one server. */
@@ -47,7 +52,12 @@ export async function requestJsonOf(
   place: HttpAddress,
   ask: JsonRequest,
 ): Promise<JsonReply> {
-  return read(await upstream.askOne(place, askOf(ask, AbortSignal.timeout(ask.timeoutMs))))
+  const deadline = deadlineOf(upstream.clock, ask.timeoutMs)
+  try {
+    return await read(await upstream.askOne(place, askOf(ask, deadline.signal)))
+  } finally {
+    deadline.cancel()
+  }
 }
 
 /** Rejects where no server answers. A connection that was kept may have ended with the server's last process: then another one is tried. */

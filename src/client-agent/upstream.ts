@@ -6,6 +6,7 @@ import { Agent, request as plainRequest, type IncomingMessage } from '../lib/htt
 import { Agent as SecureAgent, request as secureRequest } from 'node:https'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { deadlineOf } from '../lib/async.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { hostPort, type HttpAddress } from '../lib/host-port.ts'
@@ -75,6 +76,10 @@ export class Upstream {
     })
   }
 
+  get clock(): Clock {
+    return this.#options.clock
+  }
+
   /** Breaks what is open. */
   stop(): void {
     this.#isStopped = true
@@ -141,8 +146,16 @@ export class Upstream {
   /** Rejects when it does not; what it says does not matter. */
   async #sayAnything(place: HttpAddress): Promise<void> {
     const question = { method: 'GET', url: '/v1/status/leader?stale', headers: {}, body: null }
-    const answer = await this.askOne(place, { ...question, signal: AbortSignal.timeout(aliveMs) })
-    if (!Buffer.isBuffer(answer.body)) answer.body.resume()
+    const deadline = deadlineOf(this.clock, aliveMs)
+    const over = (): void => deadline.cancel()
+    try {
+      const { body } = await this.askOne(place, { ...question, signal: deadline.signal })
+      if (Buffer.isBuffer(body)) over()
+      else body.once('close', over).resume()
+    } catch (error) {
+      over()
+      throw error
+    }
   }
 
   /** As `ask`, of this one server. */

@@ -68,6 +68,42 @@ export function orAborted<Value>(
   })
 }
 
+/** A time that something has, for what takes a signal. */
+export type Deadline = {
+  /** Fires as a `TimeoutError` once the time is over, and with the signal that the deadline was made of. */
+  readonly signal: AbortSignal
+  /** The time was over before it was cancelled, and before that signal fired. */
+  readonly isLate: boolean
+  /** What had this time is over: the signal does not fire any more. */
+  cancel(): void
+}
+
+/** Whoever asks for it cancels it. */
+export function deadlineOf(clock: Clock, ms: number, signal?: AbortSignal): Deadline {
+  const ending = new AbortController()
+  let isLate = false
+  let stopListening = nothing
+  const timer = clock.setTimer(ms, () => {
+    isLate = true
+    stopListening()
+    ending.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError'))
+  })
+  stopListening = onAbort(signal, () => {
+    timer.cancel()
+    ending.abort(signal?.reason)
+  })
+  return {
+    signal: ending.signal,
+    get isLate() {
+      return isLate
+    },
+    cancel() {
+      timer.cancel()
+      stopListening()
+    },
+  }
+}
+
 /** A delay that its owner can end early. One at a time. */
 export class Pause {
   readonly #clock: Clock

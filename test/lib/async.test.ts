@@ -1,6 +1,15 @@
 import { getEventListeners } from 'node:events'
 import t from 'tap'
-import { delay, Failure, firstOf, onAbort, orAborted, Pause, within } from '../../src/lib/async.ts'
+import {
+  deadlineOf,
+  delay,
+  Failure,
+  firstOf,
+  onAbort,
+  orAborted,
+  Pause,
+  within,
+} from '../../src/lib/async.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { collectGarbage } from '../support/heap.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -186,6 +195,40 @@ t.test('a promise is waited for until the signal fires', async (t) => {
   t.same(left(), nothingLeft)
   slow.reject(new Error('unheard'))
 })
+
+t.test(
+  'a deadline fires when its time is over, or with the signal, and not once it is cancelled',
+  async (t) => {
+    const { clock, controller, signal, left } = world()
+    const late = deadlineOf(clock, 100, signal)
+    clock.advance(99)
+    t.notOk(late.signal.aborted)
+    clock.advance(1)
+    t.ok(late.signal.aborted)
+    t.match(late.signal.reason, { name: 'TimeoutError' })
+    t.ok(late.isLate)
+    t.same(left(), nothingLeft)
+
+    const inTime = deadlineOf(clock, 100, signal)
+    const alone = deadlineOf(clock, 100)
+    t.same(left(), { timers: 2, signal: 1, event: 0 })
+    inTime.cancel()
+    alone.cancel()
+    t.same(left(), nothingLeft)
+    clock.advance(100)
+
+    const ended = deadlineOf(clock, 100, signal)
+    controller.abort(new Error('gone'))
+    const begun = deadlineOf(clock, 100, signal)
+    for (const { signal: own, isLate } of [ended, begun]) {
+      t.match(own.reason, { message: 'gone' })
+      t.notOk(isLate)
+    }
+    t.notOk(inTime.signal.aborted || alone.signal.aborted)
+    t.same(left(), nothingLeft)
+    late.cancel()
+  },
+)
 
 t.test('a listener hears a signal once, until it stops listening', async (t) => {
   const { controller, signal, left } = world()

@@ -294,6 +294,7 @@ export class TaskProcesses {
       settings: this.#options.artifacts,
       tell: () => this.#options.take(name, { type: 'told', event: downloading }),
       signal,
+      clock: this.#options.clock,
     })
     await this.#templatesOf(setup, false)?.ready(signal)
   }

@@ -4,7 +4,7 @@
  */
 import { constants } from 'node:os'
 import { join } from 'node:path'
-import { delay, within } from '../../../lib/async.ts'
+import { deadlineOf, delay, within } from '../../../lib/async.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { codeOf, textOf } from '../../../lib/errors.ts'
 import type { Logger } from '../../../lib/log.ts'
@@ -135,19 +135,22 @@ export class ContainerTask implements StartedTask {
 
   /** Until it ends, or for a while: false. */
   async #wait(signal: AbortSignal): Promise<boolean> {
-    const late = AbortSignal.timeout(waitMs)
+    const { clock, engine } = this.#options
+    const deadline = deadlineOf(clock, waitMs, signal)
     try {
-      await this.#options.engine.ask({
+      await engine.ask({
         method: 'POST',
         path: `/containers/${this.#id}/wait`,
         query: { condition: 'not-running' },
         timeoutMs: 2 * waitMs,
-        signal: AbortSignal.any([signal, late]),
+        signal: deadline.signal,
       })
       return true
     } catch (error) {
-      if (late.aborted) return false
+      if (deadline.isLate) return false
       throw error
+    } finally {
+      deadline.cancel()
     }
   }
 
@@ -172,14 +175,18 @@ export class ContainerTask implements StartedTask {
 
   /** What was not followed to its end. Never rejects. */
   async #lastLogs(): Promise<void> {
-    const signal = AbortSignal.timeout(lastLogsMs)
+    const { clock, log } = this.#options
+    const deadline = deadlineOf(clock, lastLogsMs)
+    const { signal } = deadline
     try {
       await copyLogs(this.#logs, { tty: this.#tty ?? false, follow: false, signal })
     } catch (error) {
-      this.#options.log.warn('the last output of a container is lost', {
+      log.warn('the last output of a container is lost', {
         container: this.#id,
         error: textOf(error),
       })
+    } finally {
+      deadline.cancel()
     }
   }
 

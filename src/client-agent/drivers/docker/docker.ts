@@ -53,7 +53,7 @@ export class DockerDriver implements Driver {
   constructor(options: DockerOptions) {
     this.#options = options
     this.#engine = new Engine(options.settings.socketPath, options.clock)
-    this.#images = new Images(this.#engine)
+    this.#images = new Images(this.#engine, options.clock)
     const { settings, clock, log } = options
     this.#unused = new UnusedImages({
       engine: this.#engine,

@@ -5,7 +5,7 @@
  * The version of the API is the one below, or the nearest that the daemon has.
  */
 import type { Duplex } from 'node:stream'
-import { within } from '../../../lib/async.ts'
+import { deadlineOf, onAbort, within } from '../../../lib/async.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { MusterError, systemCodeOf, textOf } from '../../../lib/errors.ts'
 import { request, type ClientRequest, type IncomingMessage } from '../../../lib/http.ts'
@@ -76,12 +76,11 @@ export class Engine {
   async converse(question: Question): Promise<Duplex> {
     const prefix = await this.#version()
     const { timeoutMs = askMs } = question
-    const late = AbortSignal.timeout(timeoutMs)
+    const deadline = deadlineOf(this.#clock, timeoutMs)
     const headers = { connection: 'Upgrade', upgrade: 'tcp' }
     const sent = this.#request({ ...question, headers }, prefix, undefined)
     const { promise, resolve, reject } = Promise.withResolvers<Duplex>()
-    const onLate = (): void => void sent.destroy(new Error('it is late'))
-    late.addEventListener('abort', onLate, { once: true })
+    onAbort(deadline.signal, () => void sent.destroy(new Error('it is late')))
     sent.once('upgrade', (_answer, socket, head) => {
       if (head.length > 0) socket.unshift(head)
       resolve(socket)
@@ -96,9 +95,9 @@ export class Engine {
     try {
       return await promise
     } catch (error) {
-      throw this.#failure(error, late.aborted, timeoutMs)
+      throw this.#failure(error, deadline.isLate, timeoutMs)
     } finally {
-      late.removeEventListener('abort', onLate)
+      deadline.cancel()
     }
   }
 
@@ -109,13 +108,15 @@ export class Engine {
 
   async #json(question: Question, prefix: string): Promise<unknown> {
     const { timeoutMs = askMs } = question
-    const late = AbortSignal.timeout(timeoutMs)
+    const deadline = deadlineOf(this.#clock, timeoutMs)
     try {
-      const answer = await refused(await this.#send(question, prefix, late))
+      const answer = await refused(await this.#send(question, prefix, deadline.signal))
       const text = (await bytesOf(answer)).toString('utf8')
       return text.trim() === '' ? undefined : (JSON.parse(text) as unknown)
     } catch (error) {
-      throw this.#failure(error, late.aborted, timeoutMs)
+      throw this.#failure(error, deadline.isLate, timeoutMs)
+    } finally {
+      deadline.cancel()
     }
   }
 

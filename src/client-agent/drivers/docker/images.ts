@@ -1,6 +1,7 @@
 /** Images: pulled where they are missing, and once for all tasks that wait for the same. */
 import { createHash } from 'node:crypto'
-import { orAborted } from '../../../lib/async.ts'
+import { deadlineOf, orAborted } from '../../../lib/async.ts'
+import type { Clock } from '../../../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../../../lib/errors.ts'
 import { parsed, Progress } from './answers.ts'
 import type { Engine } from './engine.ts'
@@ -25,10 +26,12 @@ type Pull = {
 
 export class Images {
   readonly #engine: Engine
+  readonly #clock: Clock
   readonly #pulls = new Map<string, Pull>()
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, clock: Clock) {
     this.#engine = engine
+    this.#clock = clock
   }
 
   /**
@@ -83,18 +86,17 @@ export class Images {
       throw new MusterError('unavailable', `${pullsMax} images are pulled already: try again`)
     }
     const aborting = new AbortController()
-    const late = AbortSignal.timeout(wanted.msMax)
-    const done = this.#run(wanted, AbortSignal.any([aborting.signal, late])).catch(
-      (error: unknown) => {
-        const why = late.aborted ? `it took over ${wanted.msMax / 1_000}s` : textOf(error)
-        // A connection that broke off, too.
-        const code = error instanceof MusterError ? error.code : 'unavailable'
-        throw new MusterError(code, `the image ${wanted.image} cannot be pulled: ${why}`)
-      },
-    )
+    const deadline = deadlineOf(this.#clock, wanted.msMax, aborting.signal)
+    const done = this.#run(wanted, deadline.signal).catch((error: unknown) => {
+      const why = deadline.isLate ? `it took over ${wanted.msMax / 1_000}s` : textOf(error)
+      // A connection that broke off, too.
+      const code = error instanceof MusterError ? error.code : 'unavailable'
+      throw new MusterError(code, `the image ${wanted.image} cannot be pulled: ${why}`)
+    })
     const pull = { done, aborting, waiting: 0 }
     this.#pulls.set(key, pull)
     const forget = (): void => {
+      deadline.cancel()
       if (this.#pulls.get(key) === pull) this.#pulls.delete(key)
     }
     void done.then(forget, forget)

@@ -14,7 +14,8 @@ import {
   type Packing,
 } from '../../../domains/jobs/artifact-model.ts'
 import type { Artifact } from '../../../domains/jobs/task-model.ts'
-import { nothing } from '../../../lib/async.ts'
+import { deadlineOf, nothing } from '../../../lib/async.ts'
+import type { Clock } from '../../../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../../../lib/errors.ts'
 import { interpolated, type Variables } from '../environment.ts'
 import { placeOfTask, variablesOnMachine, type SetupOf } from '../setup-of.ts'
@@ -44,12 +45,13 @@ export type GetOptions = {
   /** It begins. */
   readonly tell: () => void
   readonly signal: AbortSignal
+  readonly clock: Clock
 }
 
 /** Rejects with `ArtifactFailure`. */
 export async function getArtifacts(
   setup: SetupOf,
-  { settings, tell, signal }: GetOptions,
+  { settings, tell, signal, clock }: GetOptions,
 ): Promise<void> {
   const { task, folder } = setup
   if (task.Artifacts.length === 0) return
@@ -58,13 +60,15 @@ export async function getArtifacts(
   if ((await readFile(done, 'utf8').catch(() => '')) === mark) return
   tell()
   for (const artifact of task.Artifacts) {
-    const late = AbortSignal.timeout(settings.msMax)
+    const deadline = deadlineOf(clock, settings.msMax, signal)
     try {
-      await getOne(setup, artifact, settings, AbortSignal.any([signal, late]))
+      await getOne(setup, artifact, settings, deadline.signal)
     } catch (error) {
-      const why = late.aborted ? `it took longer than ${settings.msMax / 1_000}s` : textOf(error)
+      const why = deadline.isLate ? `it took longer than ${settings.msMax / 1_000}s` : textOf(error)
       const canRetry = !['invalid_argument', 'permission_denied'].includes(codeOf(error))
       throw new ArtifactFailure(`failed to get ${shownSource(artifact)}: ${why}`, canRetry)
+    } finally {
+      deadline.cancel()
     }
   }
   await writeFile(done, mark, { mode: 0o600 })
