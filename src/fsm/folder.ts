@@ -3,6 +3,8 @@
  *
  * `STATE` names the folder in use and is replaced atomically (written aside, synced, renamed, folder synced). Every other
  * `state-*` folder is left over from a snapshot that never took effect, or that was replaced, and is removed when opened next.
+ * One that `STATE` has not named yet is marked before anything is in it; so where `STATE` is missing, a folder without the mark
+ * is a state that was in use.
  * `damaged-*` is the last state that could not be opened, for people to look at.
  */
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -11,6 +13,7 @@ import { Type } from 'typebox'
 import { writeDurably } from '../lib/durable-file.ts'
 import { fullTextOf, MusterError, systemCodeOf, textOf } from '../lib/errors.ts'
 import { FileLock } from '../lib/file-lock.ts'
+import { namesIn, tableNames } from './level-folder.ts'
 import { stateFormat } from './meta.ts'
 import { Validator } from './validator.ts'
 
@@ -22,6 +25,8 @@ const statePattern = /^state-(\d+)$/
 const damagedPattern = /^damaged-\d+$/
 /** In a state folder: reading it failed while a server ran, so the next start does not use it. */
 const damageMark = 'DAMAGED'
+/** In a state folder that `STATE` has not named yet: what is in it counts for nothing. */
+const unchosenMark = 'UNCHOSEN'
 
 const Pointer = new Validator(
   Type.Object({
@@ -63,15 +68,23 @@ export class StateFolder {
     return new StateFolder(path, lock)
   }
 
-  /** The folder in use, null in a new one. Throws `incompatible` when a newer program wrote it. */
+  /**
+   * The folder in use, null in a new one. Throws `incompatible` when a newer program wrote it, `corrupt` when there is a state and
+   * no file that names it.
+   */
   async current(): Promise<string | null> {
     const path = join(this.path, pointerName)
     let text: string
     try {
       text = await readFile(path, 'utf8')
     } catch (error) {
-      if (systemCodeOf(error) === 'ENOENT') return null
-      throw error
+      if (systemCodeOf(error) !== 'ENOENT') throw error
+      const unnamed = await this.#newestChosen()
+      if (unnamed === null) return null
+      throw new MusterError(
+        'corrupt',
+        `${path} is missing, which says that ${this.pathOf(unnamed)} is the state`,
+      )
     }
     let value: unknown
     try {
@@ -86,8 +99,21 @@ export class StateFolder {
     return value.folder
   }
 
+  /** Makes a folder of a new name, which a start removes as long as `choose` was not called for it. */
+  async begin(): Promise<string> {
+    const name = await this.#unusedName()
+    try {
+      await mkdir(this.pathOf(name), { mode: 0o700 })
+      await writeDurably(join(this.pathOf(name), unchosenMark), '')
+      return name
+    } catch (error) {
+      await this.remove(name).catch(() => undefined)
+      throw error
+    }
+  }
+
   /** A name that no folder has and none had in this process. */
-  async unusedName(): Promise<string> {
+  async #unusedName(): Promise<string> {
     for (const name of await readdir(this.path)) {
       const number = Number(statePattern.exec(name)?.[1] ?? 0)
       this.#newest = Math.max(this.#newest, number)
@@ -100,13 +126,20 @@ export class StateFolder {
   async choose(name: string): Promise<void> {
     const text = `${JSON.stringify({ format: stateFormat, folder: name })}\n`
     await writeDurably(join(this.path, pointerName), text)
+    await this.unmark(name)
+  }
+
+  /** `STATE` names this one. Best effort: the next start does it again. */
+  async unmark(name: string): Promise<void> {
+    await rm(join(this.pathOf(name), unchosenMark), { force: true }).catch(() => undefined)
   }
 
   /** Puts the state that `current` names, or failed to name, out of the way; the one that was set aside before goes. */
   async setAside(): Promise<string | null> {
     const names = await readdir(this.path)
-    const name = await this.current().catch(() => newestOf(names))
-    if (name === null || !names.includes(name)) return null
+    const named = await this.current().catch(() => null)
+    const name = named !== null && names.includes(named) ? named : await this.#newestChosen()
+    if (name === null) return null
     for (const earlier of names) if (damagedPattern.test(earlier)) await this.remove(earlier)
     const aside = name.replace('state', 'damaged')
     await rename(this.pathOf(name), this.pathOf(aside))
@@ -144,12 +177,18 @@ export class StateFolder {
   close(): void {
     this.#lock.release()
   }
-}
 
-function newestOf(names: readonly string[]): string | null {
-  const states = names.filter((name) => statePattern.test(name))
-  const numbered = states.map((name) => Number(statePattern.exec(name)?.[1] ?? 0))
-  return states.length === 0 ? null : `state-${Math.max(...numbered)}`
+  /** The last folder that `STATE` named, found without it; null when it never named one. */
+  async #newestChosen(): Promise<string | null> {
+    let newest = 0
+    for (const name of await readdir(this.path)) {
+      const number = Number(statePattern.exec(name)?.[1] ?? 0)
+      if (number <= newest || (await namesIn(this.pathOf(name))).includes(unchosenMark)) continue
+      // Whatever `STATE` names has a table file, see `Store.settle`: one without was begun by a program that made no marks.
+      if ((await tableNames(this.pathOf(name))).length > 0) newest = number
+    }
+    return newest === 0 ? null : `state-${newest}`
+  }
 }
 
 /** `where`: a folder, or who sent it. */

@@ -307,7 +307,7 @@ export class Machine implements StateMachine {
     const staged = this.#staged
     if (staged !== null && staged.id === id && staged.usable) return staged
     await this.#discardStaged()
-    const name = await this.#folder.unusedName()
+    const name = await this.#folder.begin()
     const limits = this.#options.storeLimits ?? storeLimits
     const store = await Store.open(this.#folder.pathOf(name), limits).catch(
       async (error: unknown) => {

@@ -1,7 +1,7 @@
 /**
  * Finds the store in a machine's folder, or makes the first one, and checks that this program can read it.
  */
-import { codeOf, fullTextOf, MusterError } from '../lib/errors.ts'
+import { codeOf, fullTextOf, MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import { assertKnown } from './cluster-version.ts'
 import { Batch } from './batch.ts'
@@ -9,6 +9,7 @@ import { Caches } from './caches.ts'
 import type { Domain } from './domain.ts'
 import { assertFormat } from './folder.ts'
 import type { StateFolder } from './folder.ts'
+import { assertCurrentFile } from './level-folder.ts'
 import { formatRow, generationsRow, stateFormat } from './meta.ts'
 import { firstPosition, readCommandVersion, readPosition } from './position.ts'
 import { State } from './state.ts'
@@ -35,12 +36,19 @@ export type OpenStoreOptions = {
   readonly logger: Logger
 }
 
+/** For an operator, where nothing else can be built from. */
+const whatToDo =
+  'nothing else here holds all of it: move the data folder away, start with an empty one, and let it join the others or restore an archive into it'
+
 export async function openStore(options: OpenStoreOptions): Promise<OpenedStore> {
   const { folder, onDamage, logger } = options
   try {
     return await openCurrent(options)
   } catch (error) {
-    if (codeOf(error) !== 'corrupt' || (await onDamage()) === 'refuse') throw error
+    if (codeOf(error) !== 'corrupt') throw error
+    if ((await onDamage()) === 'refuse') {
+      throw new MusterError('corrupt', `${textOf(error)}; ${whatToDo}`, { cause: error })
+    }
     const aside = await folder.setAside()
     logger.error('the state cannot be opened; it is set aside and built anew', {
       reason: fullTextOf(error),
@@ -54,7 +62,10 @@ async function openCurrent(options: OpenStoreOptions): Promise<OpenedStore> {
   const { folder, limits } = options
   const current = await folder.current()
   if (current === null) return createStore(options)
+  // Before anything is removed: another folder may be the state when this one is not.
+  await assertCurrentFile(folder.pathOf(current))
   await folder.removeOthers(current)
+  await folder.unmark(current)
   if (await folder.isMarkedDamaged(current)) {
     throw new MusterError(
       'corrupt',
@@ -65,10 +76,7 @@ async function openCurrent(options: OpenStoreOptions): Promise<OpenedStore> {
   try {
     const bytes = store.get(formatRow.key)
     if (bytes === undefined) {
-      throw new MusterError(
-        'corrupt',
-        `the state in ${store.folder} does not say its format: remove this server's data folder and let it join anew`,
-      )
+      throw new MusterError('corrupt', `the state in ${store.folder} does not say its format`)
     }
     assertFormat(formatRow.decode(bytes), store.folder)
     assertKnown(readCommandVersion(store, null), options.commandVersion)
@@ -84,7 +92,7 @@ async function openCurrent(options: OpenStoreOptions): Promise<OpenedStore> {
 async function createStore(options: OpenStoreOptions): Promise<OpenedStore> {
   const { folder, tables, limits, domains } = options
   await folder.removeOthers('')
-  const name = await folder.unusedName()
+  const name = await folder.begin()
   const store = await Store.open(folder.pathOf(name), limits)
   try {
     const batch = new Batch(tables, new State(store, firstPosition, [], new Caches()))

@@ -39,10 +39,7 @@ export async function readPosition(
   const applied = store.get(appliedRow.key, snapshot)
   const generationsBytes = store.get(generationsRow.key, snapshot)
   if (applied === undefined || generationsBytes === undefined) {
-    throw new MusterError(
-      'corrupt',
-      `the state in ${store.folder} does not say how far it is: remove this server's data folder and let it join anew`,
-    )
+    throw new MusterError('corrupt', `the state in ${store.folder} does not say how far it is`)
   }
   const [appliedIndex, appliedTerm] = appliedRow.decode(applied)
   const generations = generationsRow.decode(generationsBytes)

@@ -14,6 +14,7 @@ import { assert } from '../lib/assert.ts'
 import { fullTextOf, MusterError, systemCodeOf } from '../lib/errors.ts'
 import { EmptiedRanges } from './emptied-ranges.ts'
 import { emptyRange, endOfPrefix } from './keys.ts'
+import { assertCurrentFile, tableNames } from './level-folder.ts'
 import { syncRow } from './meta.ts'
 import { assertDiskSpace } from './disk-space.ts'
 import { parseLevels, type StoreStats } from './store-stats.ts'
@@ -102,6 +103,7 @@ export class Store {
   static async open(folder: string, limits: StoreLimits): Promise<Store> {
     try {
       await mkdir(folder, { recursive: true, mode: 0o700 })
+      if ((await tableNames(folder)).length > 0) await assertCurrentFile(folder)
       // Before there is a database object: it begins to open by itself.
       const logCut = await cutTornLog(folder)
       const database: Database = new ClassicLevel(folder, {

@@ -50,7 +50,7 @@ export async function cutTornLog(folder: string): Promise<LogCut | null> {
       if (!(await allEmpty(logs.slice(position + 1).map((newer) => join(folder, newer))))) {
         throw new MusterError(
           'corrupt',
-          `${path} is damaged at byte ${keptBytes} of ${size}, and newer data builds on it: remove this server's data folder and let it join anew`,
+          `${path} is damaged at byte ${keptBytes} of ${size}, and newer data builds on it`,
         )
       }
       await file.truncate(keptBytes)

@@ -29,7 +29,7 @@ export async function loadIdentity(dataFolder: string, kind: NodeKind): Promise<
   if (kind === 'server' && (await holdsFiles(join(dataFolder, 'raft')))) {
     throw new MusterError(
       'corrupt',
-      `${dataFolder} has a Raft log (raft) and no ${fileOf(kind)}, which says whose it is: put that file back, or move the folder away and start as a new server`,
+      `${dataFolder} has a Raft log (raft) and no ${fileOf(kind)}, which says whose it is: ${whatToDo(kind)}`,
     )
   }
   const identity = { id: randomUUID(), hasLog: false }
@@ -68,14 +68,22 @@ function fileOf(kind: NodeKind): string {
   return `${kind}.json`
 }
 
+function whatToDo(kind: NodeKind): string {
+  return `put that file back, or move the data folder away and start as a new ${kind}`
+}
+
 function parse(text: string, path: string, kind: NodeKind): Identity {
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch (error) {
-    throw new MusterError('corrupt', `${path} is not JSON: it should hold this ${kind}'s id`, {
-      cause: error,
-    })
+    throw new MusterError(
+      'corrupt',
+      `${path} is not JSON, and should hold this ${kind}'s id: ${whatToDo(kind)}`,
+      {
+        cause: error,
+      },
+    )
   }
   if (typeof value === 'object' && value !== null && 'version' in value && 'id' in value) {
     const { version, id } = value
@@ -89,5 +97,5 @@ function parse(text: string, path: string, kind: NodeKind): Identity {
       return { id, hasLog: 'hasLog' in value && value.hasLog === true }
     }
   }
-  throw new MusterError('corrupt', `${path} does not hold a ${kind} id`)
+  throw new MusterError('corrupt', `${path} does not hold a ${kind} id: ${whatToDo(kind)}`)
 }

@@ -166,7 +166,10 @@ async function readStored(path: string): Promise<readonly ClusterKey[]> {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
     throw error
   }
-  const damaged = new MusterError('corrupt', `${path} does not hold what was written to it`)
+  const damaged = new MusterError(
+    'corrupt',
+    `${path} does not hold what was written to it: put a copy of it back; or move it away, and the key comes from another server that holds it, or from server.keyring_key_file`,
+  )
   let value: unknown
   try {
     value = JSON.parse(text)
