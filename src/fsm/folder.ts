@@ -146,17 +146,14 @@ export class StateFolder {
     return this.pathOf(aside)
   }
 
-  /** Whether `markDamaged` was called for this state by a process before. */
-  async isMarkedDamaged(name: string): Promise<boolean> {
-    return readdir(this.pathOf(name)).then(
-      (names) => names.includes(damageMark),
-      () => false,
-    )
+  /** What `markDamaged` was told of this state by a process before, null if it was not called. */
+  async damageOf(name: string): Promise<string | null> {
+    return readFile(join(this.pathOf(name), damageMark), 'utf8').catch(() => null)
   }
 
   /** The next start finds another state. Best effort: the disk may be failing. */
-  async markDamaged(name: string): Promise<void> {
-    await writeFile(join(this.pathOf(name), damageMark), '').catch(() => undefined)
+  async markDamaged(name: string, reason: string): Promise<void> {
+    await writeFile(join(this.pathOf(name), damageMark), `${reason}\n`).catch(() => undefined)
   }
 
   pathOf(name: string): string {

@@ -1,5 +1,6 @@
-/** Files of LevelDB that have to be there before it is let to a folder: without them it would begin anew, and delete the rest. */
+/** The files of a LevelDB folder, as this program sees them itself. */
 import { readdir } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MusterError, systemCodeOf } from '../lib/errors.ts'
 
@@ -10,7 +11,7 @@ export async function tableNames(folder: string): Promise<readonly string[]> {
   return (await namesIn(folder)).filter((name) => tablePattern.test(name))
 }
 
-/** Throws `corrupt` when the file that LevelDB begins to read with is missing. */
+/** Throws `corrupt` when the file that LevelDB begins to read with is missing: it would begin anew, and delete the rest. */
 export async function assertCurrentFile(folder: string): Promise<void> {
   if ((await namesIn(folder)).includes('CURRENT')) return
   const path = join(folder, 'CURRENT')
@@ -24,4 +25,20 @@ export async function namesIn(folder: string): Promise<readonly string[]> {
     if (systemCodeOf(error) === 'ENOENT') return []
     throw error
   }
+}
+
+/** Resolves to how many bytes there were, at most `length`. */
+export async function readFully(
+  file: FileHandle,
+  into: Buffer,
+  position: number,
+  length: number,
+): Promise<number> {
+  let done = 0
+  while (done < length) {
+    const { bytesRead } = await file.read(into, done, length - done, position + done)
+    if (bytesRead === 0) break
+    done += bytesRead
+  }
+  return done
 }

@@ -8,7 +8,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { assert, AssertionError } from '../lib/assert.ts'
 import { isRefusal } from '../lib/disk-gate.ts'
-import { MusterError } from '../lib/errors.ts'
+import { MusterError, textOf } from '../lib/errors.ts'
 import type {
   Entry,
   LogIndex,
@@ -39,6 +39,7 @@ import { Store, storeLimits } from './store.ts'
 import type { StoreStats } from './store-stats.ts'
 import { Sweeper } from './sweep.ts'
 import { Tables } from './table.ts'
+import { TableCheck } from './table-check.ts'
 import { BatchReader, LiveReader, View } from './view.ts'
 import { asTouched } from './touched.ts'
 import { Watches, watchLimits } from './watch.ts'
@@ -59,18 +60,13 @@ export async function openMachine(options: MachineOptions): Promise<Machine> {
     const version = options.commandVersion ?? commandVersion
     const opening = { folder, tables, limits, domains, commandVersion: version, onDamage, logger }
     const opened = await openStore(opening)
-    const { store } = opened
-    if (store.logCut !== null) {
-      const { file, keptBytes, cutBytes } = store.logCut
-      logger.warn('cut the torn end of the state', { file, keptBytes, cutBytes })
-    }
-    const position = await readPosition(store, null)
+    const position = await readPosition(opened.store, null)
     return new Machine(options, {
       folder,
       tables,
       ...opened,
       state: new State(
-        store,
+        opened.store,
         position,
         [],
         new Caches(options.keySetLimits, options.rowCacheBytes),
@@ -95,6 +91,7 @@ export class Machine implements StateMachine {
   readonly #applier: EntryApplier
   readonly #sweeper: Sweeper
   readonly #writeBehind: WriteBehind
+  readonly #tableCheck: TableCheck
   #rowCacheBytes: number | undefined
   #name: string
   #installedIndex: LogIndex
@@ -122,6 +119,7 @@ export class Machine implements StateMachine {
       gate: options.gate,
       leftovers: () => this.#sweeper.request(),
     })
+    this.#tableCheck = new TableCheck({ ...options, store: parts.store })
     this.#installedIndex = readInstalled(parts.store)
     this.#watches = new Watches(this.appliedIndex, options.watchLimits ?? watchLimits)
     const newest = options.commandVersion ?? commandVersion
@@ -266,8 +264,7 @@ export class Machine implements StateMachine {
       try {
         return await this.#apply(entries)
       } catch (error) {
-        this.#writeBehind.fail(error)
-        if (this.#writeBehind.store.damaged) await this.#folder.markDamaged(this.#name)
+        await this.#fail(error, this.#writeBehind.store.damaged)
         throw error
       }
     })
@@ -276,6 +273,17 @@ export class Machine implements StateMachine {
   async flush(): Promise<SnapshotMeta> {
     this.#assertOpen()
     return this.#writeBehind.flush()
+  }
+
+  /** Looks at the files of the state in the background, until `close`. `failed`: as after a rejection of `apply`. */
+  checkTables(failed: (error: MusterError) => void): void {
+    const name = this.#name
+    this.#tableCheck.start(async (error) => {
+      // A snapshot may have taken its place.
+      if (name !== this.#name) return
+      await this.#fail(error, error.code === 'corrupt')
+      failed(error)
+    })
   }
 
   /** At the applied index of this call, or later. */
@@ -304,8 +312,7 @@ export class Machine implements StateMachine {
 
   async stage(id: string, meta: SnapshotMeta): Promise<SnapshotSink> {
     this.#assertOpen()
-    const staged = this.#staged
-    if (staged !== null && staged.id === id && staged.usable) return staged
+    if (this.#staged?.id === id && this.#staged.usable) return this.#staged
     await this.#discardStaged()
     const name = await this.#folder.begin()
     const limits = this.#options.storeLimits ?? storeLimits
@@ -334,6 +341,7 @@ export class Machine implements StateMachine {
     this.#closed = true
     this.#watches.close(this.appliedIndex)
     await this.#writeBehind.settled()
+    await this.#tableCheck.stop()
     await this.#sweeper.stop()
     await this.#discardStaged()
     await this.#writeBehind.close()
@@ -408,6 +416,11 @@ export class Machine implements StateMachine {
     this.#commands.tell()
     this.#changes.tell(this.appliedIndex, replaced)
     for (const listener of this.#listeners) listener(this.appliedIndex)
+  }
+
+  async #fail(error: unknown, damaged: boolean): Promise<void> {
+    this.#writeBehind.fail(error)
+    if (damaged) await this.#folder.markDamaged(this.#name, textOf(error))
   }
 
   async #discardStaged(): Promise<void> {

@@ -59,20 +59,21 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenedStore>
 }
 
 async function openCurrent(options: OpenStoreOptions): Promise<OpenedStore> {
-  const { folder, limits } = options
+  const { folder, limits, logger } = options
   const current = await folder.current()
   if (current === null) return createStore(options)
   // Before anything is removed: another folder may be the state when this one is not.
   await assertCurrentFile(folder.pathOf(current))
   await folder.removeOthers(current)
   await folder.unmark(current)
-  if (await folder.isMarkedDamaged(current)) {
-    throw new MusterError(
-      'corrupt',
-      `the state in ${folder.pathOf(current)} could not be read when this server ran last`,
-    )
+  const damage = await folder.damageOf(current)
+  if (damage !== null) {
+    const text = `the state in ${folder.pathOf(current)} could not be read when this server ran last`
+    const reason = damage.trim()
+    throw new MusterError('corrupt', reason === '' ? text : `${text}: ${reason}`)
   }
   const store = await Store.open(folder.pathOf(current), limits)
+  if (store.logCut !== null) logger.warn('cut the torn end of the state', store.logCut)
   try {
     const bytes = store.get(formatRow.key)
     if (bytes === undefined) {

@@ -77,6 +77,8 @@ export class Store {
   readonly emptied = new EmptiedRanges()
   /** What opening cut from the end of the write-ahead file, for the log. */
   readonly logCut: LogCut | null
+  /** Names of the table files that were whole when it was opened; this process made none of them. */
+  readonly tables: readonly string[]
   readonly #database: Database
   readonly #limits: StoreLimits
   /** Ends when everything asked for so far is written; never rejects. */
@@ -92,11 +94,13 @@ export class Store {
     database: Database,
     limits: StoreLimits,
     logCut: LogCut | null,
+    tables: readonly string[],
   ) {
     this.folder = folder
     this.#database = database
     this.#limits = limits
     this.logCut = logCut
+    this.tables = tables
   }
 
   /** Creates the folder when there is none. The caller holds the lock on its parent. */
@@ -114,7 +118,10 @@ export class Store {
         ...tuning,
       })
       await database.open()
-      return new Store(folder, database, limits, logCut)
+      // Files are numbered one after the other. What LevelDB may be writing just now comes after its new write-ahead file.
+      const log = await newestLog(folder)
+      const tables = (await tableNames(folder)).filter((name) => Number.parseInt(name, 10) < log)
+      return new Store(folder, database, limits, logCut, tables)
     } catch (error) {
       if (error instanceof MusterError) throw error
       const code = isDamage(error) ? 'corrupt' : 'unavailable'

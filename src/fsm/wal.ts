@@ -10,6 +10,8 @@ import { open, readdir, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MusterError } from '../lib/errors.ts'
+import { maskedCrc32c } from './crc32c.ts'
+import { readFully } from './level-folder.ts'
 
 const blockBytes = 32 * 1024
 const headerBytes = 7
@@ -93,36 +95,4 @@ async function soundBytes(file: FileHandle, size: number): Promise<number> {
     if (!inRecord && length === blockBytes) sound = start + blockBytes
   }
   return sound
-}
-
-async function readFully(
-  file: FileHandle,
-  into: Buffer,
-  position: number,
-  length: number,
-): Promise<number> {
-  let done = 0
-  while (done < length) {
-    const { bytesRead } = await file.read(into, done, length - done, position + done)
-    if (bytesRead === 0) break
-    done += bytesRead
-  }
-  return done
-}
-
-/** CRC-32C (Castagnoli), reflected polynomial. */
-const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
-  let crc = byte
-  for (let bit = 0; bit < 8; bit += 1) crc = crc & 1 ? (crc >>> 1) ^ 0x82f6_3b78 : crc >>> 1
-  return crc
-})
-
-/** The checksum as LevelDB stores it: rotated and offset, so that a checksum of checksummed data stays a good one. */
-function maskedCrc32c(bytes: Buffer, from: number, to: number): number {
-  let crc = 0xffff_ffff
-  for (let position = from; position < to; position += 1) {
-    crc = (crc >>> 8) ^ (crcTable[(crc ^ (bytes[position] as number)) & 255] as number)
-  }
-  crc = ~crc >>> 0
-  return (((crc >>> 15) | (crc << 17)) + 0xa282_ead8) >>> 0
 }

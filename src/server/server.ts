@@ -58,16 +58,17 @@ export async function startServer(
   /** Whether requests should come here: once all is up, until a stop or a failure. */
   let serving = false
   const answering = notYet()
+  const onFatal = (error: unknown) => {
+    serving = false
+    dependencies.onFatal(error)
+  }
   const cluster = await startCluster({
     config,
     dependencies,
     tls,
     times: telemetry.raftTimes,
     answering,
-    onFatal: (error) => {
-      serving = false
-      dependencies.onFatal(error)
-    },
+    onFatal,
     opened,
   })
   const { stack, disk, pool, membership, propose } = cluster
@@ -128,6 +129,7 @@ export async function startServer(
   const apis = await listeners.open('api', http)
   // With all its ports: where one is taken it starts again at others, and has begun no cluster at the first.
   if (dependencies.origin.dev) await membership.begin()
+  machine.checkTables(onFatal)
   pool?.serves(reachableApi(apis, config.advertiseAddr))
 
   opened.defer(async () => {
