@@ -38,8 +38,8 @@ export function refusalAsUnavailable(error: unknown): unknown {
   return new MusterError('unavailable', text, { cause: error })
 }
 
-/** Whose writes: those of the log, those of the state that is made from it, or the first ones of a start. */
-export type DiskPart = 'log' | 'state' | 'start'
+/** Whose writes: those of the log, those of the state that is made from it, or the first ones of a start; or the folder of the log itself. */
+export type DiskPart = 'log' | 'state' | 'start' | 'folder'
 
 export class DiskGate {
   readonly #clock: Clock
@@ -88,6 +88,18 @@ export class DiskGate {
     }
   }
 
+  /** As while a write of this part is refused, until `release`. */
+  hold(part: DiskPart): void {
+    if (this.#refusing.has(part)) return
+    const before = this.refusing
+    this.#refusing.set(part, { sinceMs: this.#clock.monotonicMs() })
+    if (!before) this.#announce()
+  }
+
+  release(part: DiskPart): void {
+    if (this.#refusing.delete(part) && !this.refusing) this.#announce()
+  }
+
   /** No write is waited for any more. */
   close(): void {
     this.#closing.abort()
@@ -96,22 +108,19 @@ export class DiskGate {
 
   #refused(part: DiskPart, error: unknown): void {
     if (this.#refusing.has(part)) return
-    const before = this.refusing
-    this.#refusing.set(part, { sinceMs: this.#clock.monotonicMs() })
     this.#logger.error('the disk refuses a write; it is tried again until it is taken', {
       part,
       reason: textOf(error),
     })
-    if (!before) this.#announce()
+    this.hold(part)
   }
 
   #accepted(part: DiskPart): void {
     const refused = this.#refusing.get(part)
     if (refused === undefined) return
-    this.#refusing.delete(part)
     const forMs = Math.round(this.#clock.monotonicMs() - refused.sinceMs)
     this.#logger.info('the disk took the write that it had refused', { part, forMs })
-    if (!this.refusing) this.#announce()
+    this.release(part)
   }
 
   #announce(): void {

@@ -109,7 +109,12 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   })
   opened.defer(() => stack.stop())
   const { node, machine, link } = stack
-  const disk = new DiskProbe({ folder: stack.logFolder, clock, logger: logger.named('disk') })
+  const disk = new DiskProbe({
+    folder: stack.logFolder,
+    clock,
+    logger: logger.named('disk'),
+    onGone: (gone) => stack.folderGone(gone),
+  })
   opened.defer(() => disk.stop())
   await disk.start()
 

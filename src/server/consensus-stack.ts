@@ -70,8 +70,10 @@ export type ConsensusStack = {
   /** Where the log's files are. */
   readonly logFolder: string
   logStats(): ReturnType<LogStore['stats']>
-  /** False while log or state wait for a disk that is full or read-only. */
+  /** False while log or state wait for a disk that is full or read-only, or the log's folder is gone. */
   storing(): boolean
+  /** The log's folder is gone, or came back: this server does not lead without. */
+  folderGone(gone: boolean): void
   /** Whether other servers can connect. */
   listening(): boolean
   /** Members may be reached elsewhere now: asks `addressOf` again. */
@@ -161,6 +163,7 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
     logFolder,
     logStats: () => log.stats(),
     storing: () => !gate.refusing,
+    folderGone: (gone) => (gone ? gate.hold('folder') : gate.release('folder')),
     listening: () => server.listening,
     redial: () => dialed.redial(),
     isGone: (id) => dialed.isGone(id),

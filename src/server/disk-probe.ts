@@ -2,10 +2,14 @@
  * Whether the disk under the log takes writes. The log has segments in reserve, so a write of its own may go well on a disk
  * that is full, and an idle server writes nothing at all: so this makes a small file beside it once a second, syncs
  * it, and removes it, as a new segment would need.
+ *
+ * Where the folder itself is gone, the log's open files take writes as before, and nothing of it will be there after the next start.
+ * Another folder in its place changes nothing; the same one may come back.
  */
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock, Timer } from '../lib/clock.ts'
-import { textOf } from '../lib/errors.ts'
+import { systemCodeOf, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import { writeBlock } from '../lib/write-block.ts'
 
@@ -21,6 +25,8 @@ export type DiskProbeOptions = {
   readonly folder: string
   readonly clock: Clock
   readonly logger: Logger
+  /** The folder is gone, or came back. */
+  readonly onGone?: (gone: boolean) => void
   /** Default: writes, syncs and removes a file. Rejects when the disk does not take it. */
   readonly write?: (path: string) => Promise<void>
 }
@@ -32,6 +38,9 @@ export class DiskProbe {
   #underWay: Promise<void> | null = null
   #startedMs = 0
   #healthy = true
+  #gone = false
+  /** Which folder it was at first, null where that is not known. */
+  #folder: string | null = null
   #stopped = false
 
   constructor(options: DiskProbeOptions) {
@@ -48,6 +57,7 @@ export class DiskProbe {
 
   /** Resolves once the disk was tried for the first time. */
   async start(): Promise<void> {
+    this.#folder = await folderAt(this.#options.folder)
     await this.#probe()
   }
 
@@ -61,22 +71,44 @@ export class DiskProbe {
   async #probe(): Promise<void> {
     const { clock, write = writeBlock } = this.#options
     this.#startedMs = clock.monotonicMs()
-    this.#underWay = write(this.#path).then(
-      () => this.#judge(null),
-      (error: unknown) => this.#judge(textOf(error)),
-    )
+    this.#underWay = write(this.#path)
+      .then(() => this.#assertSameFolder())
+      .then(
+        () => this.#judge(null),
+        (error: unknown) => this.#judge(error),
+      )
     await this.#underWay
     this.#underWay = null
     if (this.#stopped) return
     this.#timer = clock.setTimer(probeEveryMs, () => void this.#probe())
   }
 
-  #judge(reason: string | null): void {
-    const { folder, logger } = this.#options
-    const healthy = reason === null
+  /** Looks only where it was gone: some file systems number a folder anew while it is in use. */
+  async #assertSameFolder(): Promise<void> {
+    const { folder } = this.#options
+    if (!this.#gone || (await folderAt(folder)) === this.#folder) return
+    const text = `${folder} was deleted and is another folder now: stop this server, and start it with an empty data folder`
+    throw Object.assign(new Error(text), { code: 'ENOENT' })
+  }
+
+  #judge(error: unknown): void {
+    const { folder, logger, onGone } = this.#options
+    const healthy = error === null
+    const gone = healthy ? false : this.#gone || systemCodeOf(error) === 'ENOENT'
+    if (gone !== this.#gone) {
+      this.#gone = gone
+      onGone?.(gone)
+    }
     if (healthy === this.#healthy) return
     this.#healthy = healthy
     if (healthy) logger.info('the disk takes writes again', { folder })
-    else logger.error('the disk takes no writes', { folder, reason })
+    else logger.error('the disk takes no writes', { folder, reason: textOf(error) })
   }
+}
+
+async function folderAt(path: string): Promise<string | null> {
+  return stat(path).then(
+    ({ dev, ino }) => `${dev} ${ino}`,
+    () => null,
+  )
 }

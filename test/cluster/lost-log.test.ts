@@ -32,3 +32,14 @@ void t.test('with its id and without its log it refuses to start', async (t) => 
     return found.body.toString() === 'yes'
   })
 })
+
+void t.test('a leader whose data folder is deleted hands over', async (t) => {
+  const cluster = await startCluster(t)
+  const lost = await cluster.waitForLeader()
+  await rm(cluster.server(lost).dataFolder, { recursive: true })
+  await cluster.logged(lost, /the disk takes no writes.*ENOENT/)
+  const next = await cluster.waitForLeader({ except: lost })
+  t.not(next, lost)
+  const reply = await cluster.http(lost).request('PUT', '/v1/kv/passed-on', { body: 'yes' })
+  t.equal(reply.body.toString(), 'true', 'it passes writes on')
+})

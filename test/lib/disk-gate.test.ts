@@ -105,3 +105,16 @@ await t.test('a gate that is closed lets nobody wait', async (t) => {
   await t.rejects(waiting, { code: 'unavailable', cause: { code: 'ENOSPC' } })
   await t.rejects(gate.outlast('log', failure('ENOSPC'), never), { code: 'unavailable' })
 })
+
+await t.test('what is held counts as refused until it is released', (t) => {
+  const { lines, gate, changes } = gateWithLines()
+  gate.hold('folder')
+  gate.hold('folder')
+  t.ok(gate.refusing)
+  gate.release('folder')
+  gate.release('folder')
+  t.notOk(gate.refusing)
+  t.same(changes, [true, false])
+  t.same(lines, [], 'who holds it says so')
+  t.end()
+})

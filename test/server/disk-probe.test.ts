@@ -1,6 +1,7 @@
 /** Whether the disk takes writes, with a disk that does as it is told and with a real one. */
-import { mkdir, readdir, rm } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { DiskProbe, probeEveryMs, probeStallMs } from '../../src/server/disk-probe.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -18,12 +19,14 @@ function probed() {
   const lines: string[] = []
   const note = (message: string, fields = {}) =>
     void lines.push(`${message} ${JSON.stringify(fields)}`)
+  const gone: boolean[] = []
   let answer: Error | 'ok' | null = 'ok'
   let release: () => void = () => {}
   const probe = new DiskProbe({
     folder: '/log',
     clock,
     logger: { ...silentLogger, info: note, error: note },
+    onGone: (isGone) => void gone.push(isGone),
     async write() {
       if (answer === null) await new Promise<void>((resolve) => (release = resolve))
       else if (answer !== 'ok') throw answer
@@ -32,6 +35,7 @@ function probed() {
   return {
     clock,
     lines,
+    gone,
     probe,
     answer: (next: typeof answer) => (answer = next),
     release: () => release(),
@@ -79,6 +83,25 @@ t.test('a disk that does not answer is unhealthy until it does', async (t) => {
   await probe.stop()
 })
 
+t.test('a folder that is gone is told of, a disk that refuses is not', async (t) => {
+  const { clock, probe, answer, gone } = probed()
+  await probe.start()
+  for (const [code, told] of [
+    ['ENOSPC', []],
+    ['ENOENT', [true]],
+    ['ENOENT', [true]],
+    ['ENOSPC', [true]],
+    [null, [true, false]],
+  ] as const) {
+    answer(code === null ? 'ok' : Object.assign(new Error(code), { code }))
+    clock.advance(probeEveryMs)
+    await settled()
+    await settled()
+    t.same(gone, told, String(code))
+  }
+  await probe.stop()
+})
+
 t.test('on a real folder nothing is left, and a folder that is gone takes no writes', async (t) => {
   const folder = join(t.testdir(), 'raft')
   await mkdir(folder)
@@ -86,13 +109,21 @@ t.test('on a real folder nothing is left, and a folder that is gone takes no wri
     ...systemClock,
     setTimer: (_: number, run: () => void) => systemClock.setTimer(5, run),
   }
-  const probe = new DiskProbe({ folder, clock, logger: silentLogger })
+  const told: boolean[] = []
+  const onGone = (gone: boolean) => void told.push(gone)
+  const probe = new DiskProbe({ folder, clock, logger: silentLogger, onGone })
   await probe.start()
   t.ok(probe.healthy)
-  await rm(folder, { recursive: true })
+  await rename(folder, `${folder}-aside`)
   await eventuallyTrue('the loss is noticed', () => !probe.healthy)
+  t.same(told, [true])
   await mkdir(folder)
+  await setTimeout(50)
+  t.notOk(probe.healthy, 'another folder does not bring the log back')
+  await rm(folder, { recursive: true })
+  await rename(`${folder}-aside`, folder)
   await eventuallyTrue('the return is noticed', () => probe.healthy)
+  t.same(told, [true, false])
   await probe.stop()
   t.same(await readdir(folder), [])
 })
