@@ -5,7 +5,7 @@
 import { Check } from 'typebox/schema'
 import type { Reader } from '../../fsm/domain.ts'
 import { MusterError } from '../../lib/errors.ts'
-import type { OpenedText, TextSealer } from '../host.ts'
+import type { TextSealer } from '../host.ts'
 import { hashOf } from './secret-hash.ts'
 import { SealedToken } from './batch-model.ts'
 import { endOf, type TokenRow, type TokenSpec } from './model.ts'
@@ -66,7 +66,12 @@ export class BatchTokens {
       ...(lease !== undefined && { lease: { ...lease, renewable: false } }),
       parentHash: parent?.hash ?? null,
     }
-    const text = await this.#options.sealer().seal(context, JSON.stringify(sealed))
+    const plain = JSON.stringify(sealed)
+    // Its caller would be refused with it from the first use on.
+    if (parsed(plain) === null) {
+      throw new MusterError('internal', 'the batch token does not match its own schema')
+    }
+    const text = await this.#options.sealer().seal(context, plain)
     const secret = `${prefix}${text}`
     if (secret.length > batchTokenLengthMax) {
       throw new MusterError(
@@ -81,7 +86,7 @@ export class BatchTokens {
   open(reader: Reader, secret: string): BatchToken | null {
     if (!isBatchSecret(secret) || secret.length > batchTokenLengthMax) return null
     const opened = this.#options.sealer().open(reader, secret.slice(prefix.length))
-    const sealed = opened === null ? null : parsed(opened)
+    const sealed = opened === null ? null : parsed(opened.text)
     if (opened === null || sealed === null) return null
     const { parentHash } = sealed
     const token = { row: rowOf(sealed, secret), parentHash, keyId: opened.keyId }
@@ -101,7 +106,7 @@ export class BatchTokens {
   }
 }
 
-function parsed({ text }: OpenedText): SealedToken | null {
+function parsed(text: string): SealedToken | null {
   try {
     const value: unknown = JSON.parse(text)
     return Check(SealedToken, value) ? value : null

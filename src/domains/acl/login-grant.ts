@@ -6,7 +6,7 @@ import { admittedBy } from './bound-cidrs.ts'
 import { drawToken, type CreatedToken, type TokenSpec } from './issue.ts'
 import { lifetimeAtLogin, type MountLifetimes } from './lifetime-model.ts'
 import { batchTokens } from './services.ts'
-import { issuedPolicies, type TokenParameters } from './token-parameters-model.ts'
+import { issuedPolicies, whyNotGiven, type TokenParameters } from './token-parameters-model.ts'
 
 export type LoginGrant = {
   readonly kind: 'service' | 'batch'
@@ -30,23 +30,23 @@ export type IssuedLogin = CreatedToken & { readonly warnings: readonly string[] 
 
 /**
  * The token, drawn and not yet proposed: for a command that writes more with it (`loadIssuedToken`, `applyIssuedToken`). Throws
- * `permission_denied` for an address outside the bound networks, `invalid_argument` for the policy `root`.
+ * `permission_denied` for an address outside the bound networks, `invalid_argument` for the policy `root` and for too many
+ * of them. `commandVersion`: that the cluster runs at.
  */
-export function drawLoginToken(grant: LoginGrant, createTimeMs: number) {
-  const { spec, warnings } = specOfGrant(grant, createTimeMs)
+export function drawLoginToken(grant: LoginGrant, createTimeMs: number, commandVersion: number) {
+  const { spec, warnings } = specOfGrant(grant, createTimeMs, commandVersion)
   return { ...drawToken(spec, null), warnings }
 }
 
-function specOfGrant(grant: LoginGrant, createTimeMs: number) {
+function specOfGrant(grant: LoginGrant, createTimeMs: number, commandVersion: number) {
   const { parameters, lifetimes, displayName, path, metadata, issuer, entityId, remote } = grant
   const { boundCidrs, numUses } = parameters
   if (boundCidrs.length > 0 && !admittedBy(boundCidrs)(remote)) {
     throw denied(`a login from the address ${remote} is not allowed`)
   }
   const policies = issuedPolicies(grant.policies)
-  if (policies.includes('root')) {
-    throw new MusterError('invalid_argument', 'a login does not give the policy root')
-  }
+  const reason = whyNotGiven(policies, commandVersion)
+  if (reason !== null) throw new MusterError('invalid_argument', reason)
   const isBatch = grant.kind === 'batch'
   // It is neither renewed nor counted.
   const asked = isBatch ? { ...parameters, periodMs: 0 } : parameters
@@ -84,7 +84,9 @@ export async function issueBatchLogin(
   context: Pick<LeaderContext, 'clock' | 'read' | 'service' | 'signal'>,
   grant: LoginGrant,
 ): Promise<IssuedLogin> {
-  const { spec, warnings } = specOfGrant(grant, Math.floor(context.clock.wallMs()))
+  const { commandVersion } = context.read()
+  const nowMs = Math.floor(context.clock.wallMs())
+  const { spec, warnings } = specOfGrant(grant, nowMs, commandVersion)
   const issued = await context.service(batchTokens).issue(context, spec, null)
   return { ...issued, warnings }
 }

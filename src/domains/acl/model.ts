@@ -17,7 +17,10 @@ export const aclNameLengthMax = 128
 /** A UUID has 36 characters, a hash 43. */
 export const accessorLengthMax = 64
 export const hashLengthMax = 64
+/** Named at one place: by an operator for a token or a role, in a configuration, in a mapping. */
 export const policiesPerTokenMax = 64
+/** Of a token that a login or another token made: they come from several places. */
+export const policiesPerIssuedTokenMax = 1_024
 export const rolesPerTokenMax = 64
 export const cidrsPerTokenMax = 64
 /** `ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128` has 49 characters. */
@@ -49,6 +52,7 @@ export const MountId = Type.String({ maxLength: accessorLengthMax })
 export const Description = Type.String({ maxLength: descriptionBytesMax })
 const Names = (maxItems: number) => Type.Immutable(Type.Array(AclName, { maxItems }))
 export const PolicyNames = Names(policiesPerTokenMax)
+const IssuedPolicyNames = Names(policiesPerIssuedTokenMax)
 export const RoleNames = Names(rolesPerTokenMax)
 
 /** management: everything is allowed. */
@@ -94,6 +98,9 @@ export const issuedTokensVersion = 6
 
 /** The command version from which on all servers compare a write of a role or a policy with what its proposer saw. */
 export const comparedWritesVersion = 17
+
+/** The command version from which on all servers know tokens with more than `policiesPerTokenMax` policies. */
+export const manyPoliciesVersion = 19
 
 /** Tokens above a token. A request with it may look at a few rows for each. */
 export const ancestorsMax = 64
@@ -143,6 +150,7 @@ export const IssuedToken = Type.Object({
   ...NewToken.properties,
   ...issuedMembers,
   name: IssuedName,
+  policies: IssuedPolicyNames,
 })
 export type IssuedToken = Readonly<Static<typeof IssuedToken>>
 
@@ -150,6 +158,7 @@ export const TokenRow = record({
   ...NewToken.properties,
   ...issuedMembers,
   name: IssuedName,
+  policies: IssuedPolicyNames,
   ...indexes,
 })
 export type TokenRow = Readonly<Static<typeof TokenRow>>

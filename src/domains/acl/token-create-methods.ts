@@ -15,7 +15,7 @@ import { roleOf, tokenByAccessor } from './queries.ts'
 import { assertAclEnabled, batchTokens } from './services.ts'
 import { aclTokenRoles } from './table.ts'
 import { tokenOfWish, type Maker, type TokenWish } from './token-create-model.ts'
-import { checkIssuedPolicies } from './token-parameters-model.ts'
+import { checkIssuable, checkIssuedPolicies } from './token-parameters-model.ts'
 import type { TokenRoleRow } from './token-role-model.ts'
 
 /** As it is sent; the name of the token is cut to fewer bytes. */
@@ -56,6 +56,7 @@ const create = defineLeaderMethod({
     const checked = { ...wish, metadata: checkMeta(wish.metadata) }
     const made = tokenOfWish(checked, maker, ruleOf(context, role), orphan, nowMs)
     const { warnings } = made
+    checkIssuable(made.spec.policies, context.read().commandVersion)
     const { entityAlias = '' } = wish
     const entity = entityAlias === '' ? {} : { entityId: await entityOfToken(context, entityAlias) }
     const spec = { ...made.spec, ...entity }

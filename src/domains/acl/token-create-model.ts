@@ -2,7 +2,7 @@
 import { MusterError } from '../../lib/errors.ts'
 import { defaultPolicyName, rootPolicy } from './built-in-policy-model.ts'
 import { lifetimeAtLogin, systemLifetimes } from './lifetime-model.ts'
-import { policiesPerTokenMax, tokenNameBytesMax, type TokenRow, type TokenSpec } from './model.ts'
+import { tokenNameBytesMax, type TokenRow, type TokenSpec } from './model.ts'
 import { issuedPolicies } from './token-parameters-model.ts'
 import {
   allowsEntityAlias,
@@ -164,7 +164,8 @@ function policiesOfWish(
   }
   if (role !== null && restrictsPolicies(role)) {
     const isOpen = role.allowedPolicies.length === 0 && role.allowedPolicyGlobs.length === 0
-    const inherited = isOpen ? inheritedPolicies(own) : issuedPolicies(role.allowedPolicies)
+    // Those of the caller's roles are written out: what a role gets later is not looked at again.
+    const inherited = isOpen ? [...new Set(own)].sort() : issuedPolicies(role.allowedPolicies)
     const policies = asked.length > 0 ? asked : inherited
     const most = policies.filter((policy) => policy !== defaultPolicyName)
     const bad = refusedPolicy(role, most)
@@ -182,16 +183,6 @@ function policiesOfWish(
   const lacking = asked.find((policy) => !own.includes(policy))
   if (lacking !== undefined) throw refused('child policies must be a subset of the parent')
   return finished(asked, own.includes(defaultPolicyName))
-}
-
-/** Those of the caller's roles are written out: what a role gets later is not looked at again. */
-function inheritedPolicies(own: readonly string[]): readonly string[] {
-  const policies = [...new Set(own)].sort()
-  // And `default`.
-  if (policies.length < policiesPerTokenMax) return policies
-  throw refused(
-    `the policies of the caller and its roles are ${policies.length}, a token by this role has at most ${policiesPerTokenMax}: name policies`,
-  )
 }
 
 /** By its name or a glob, whatever the role allows. */

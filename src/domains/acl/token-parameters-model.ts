@@ -9,6 +9,8 @@ import {
   aclNameLengthMax,
   cidrLengthMax,
   cidrsPerTokenMax,
+  manyPoliciesVersion,
+  policiesPerIssuedTokenMax,
   PolicyNames,
   policiesPerTokenMax,
   ttlMsMax,
@@ -133,6 +135,32 @@ export function issuedPolicies(names: Iterable<string>): readonly string[] {
     if (policy !== '') kept.add(policy)
   }
   return [...kept].sort()
+}
+
+/** All policies of a token that a login or another token makes. `commandVersion`: that the cluster runs at. Throws `invalid_argument`. */
+export function checkIssuable(policies: readonly string[], commandVersion: number): void {
+  const reason = whyNotIssuable(policies, commandVersion)
+  if (reason !== null) throw refused(reason)
+}
+
+/** As `checkIssuable`; null: nothing is against it. */
+export function whyNotIssuable(policies: readonly string[], commandVersion: number): string | null {
+  const count = policies.length
+  if (count > policiesPerIssuedTokenMax) {
+    return `the token would have ${count} policies; a token has at most ${policiesPerIssuedTokenMax}`
+  }
+  if (count > policiesPerTokenMax && commandVersion < manyPoliciesVersion) {
+    return `the token would have ${count} policies; a token has at most ${policiesPerTokenMax} until every server is at command version ${manyPoliciesVersion}`
+  }
+  const long = policies.find((policy) => policy.length > aclNameLengthMax)
+  if (long === undefined) return null
+  return `the name of a policy has at most ${aclNameLengthMax} characters, not ${JSON.stringify(long.slice(0, 20))} and on with ${long.length}`
+}
+
+/** Why no login gives these policies; null: nothing is against it. */
+export function whyNotGiven(policies: readonly string[], commandVersion: number): string | null {
+  if (policies.includes('root')) return 'a login does not give the policy root'
+  return whyNotIssuable(policies, commandVersion)
 }
 
 function refused(text: string): MusterError {

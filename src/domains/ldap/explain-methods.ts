@@ -5,7 +5,7 @@
 import { Type } from 'typebox'
 import { defineLocalMethod, type LocalContext } from '../../rpc/method.ts'
 import { admittedBy } from '../acl/bound-cidrs.ts'
-import { issuedPolicies } from '../acl/token-parameters-model.ts'
+import { issuedPolicies, whyNotGiven } from '../acl/token-parameters-model.ts'
 import { At } from '../logins/at-mount.ts'
 import { asTheLeaderKnows } from '../logins/freshness.ts'
 import { failedLogin, nameIsLocked, refusedUnproved } from '../logins/guard.ts'
@@ -95,9 +95,8 @@ const explain = defineLocalMethod({
     const added = tokens.noDefaultPolicy ? [] : ['default']
     const mapped = sources.flatMap(({ policies }) => policies)
     const policies = issuedPolicies([...mapped, ...tokens.policies, ...added])
-    if (refusal === null && policies.includes('root')) {
-      refusal = { rule: 'policies', reason: 'a login does not give the policy root' }
-    }
+    const reason = identity === null ? null : whyNotGiven(policies, context.read().commandVersion)
+    if (reason !== null) refusal ??= { rule: 'policies', reason }
     return {
       allowed: refusal === null && password !== null,
       rule: refusal?.rule ?? null,

@@ -133,7 +133,9 @@ async function issueService(
   grant: LoginGrant,
   renewalSecret: string | null,
 ): Promise<IssuedLogin> {
-  const { token, secret, warnings } = drawLoginToken(grant, Math.floor(context.clock.wallMs()))
+  const { commandVersion } = context.read()
+  const nowMs = Math.floor(context.clock.wallMs())
+  const { token, secret, warnings } = drawLoginToken(grant, nowMs, commandVersion)
   // Drawn twice, as by a machine that was set back to an earlier moment: two callers would share a secret.
   if (isSecretTaken(context.read(), token.hash)) throw accessorIsTaken()
   const owner = renewalOwner(token.accessor)

@@ -6,7 +6,7 @@ import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLocalMethod } from '../../rpc/method.ts'
 import { admittedBy } from '../acl/bound-cidrs.ts'
-import { issuedPolicies } from '../acl/token-parameters-model.ts'
+import { issuedPolicies, whyNotGiven } from '../acl/token-parameters-model.ts'
 import { At } from '../logins/at-mount.ts'
 import type { Identity } from './claims.ts'
 import { judgesOf, roleFor } from './login-methods.ts'
@@ -66,19 +66,31 @@ const explain = defineLocalMethod({
       ms: Math.round(((begun[place + 1]?.atMs ?? endMs) - atMs) * 10) / 10,
     }))
     const added = tokens.noDefaultPolicy ? [] : ['default']
+    const policies = issuedPolicies([...tokens.policies, ...added])
+    const notGiven = whyNotGiven(policies, context.read().commandVersion)
+    const refusal =
+      refused === null
+        ? refusedAfter(addressAllowed, notGiven)
+        : { rule: refused.rule, reason: refused.message }
     return {
-      allowed: refused === null && addressAllowed,
-      rule: refused?.rule ?? (addressAllowed ? null : 'address'),
-      reason: refused?.message ?? (addressAllowed ? null : 'the address is not one of the role’s'),
+      allowed: refusal === null,
+      rule: refusal?.rule ?? null,
+      reason: refusal?.reason ?? null,
       addressAllowed,
       steps,
       account,
       url: way.url,
       authorityFrom: way.authorities.from,
       reviewerFrom: way.reviewer.from,
-      policies: issuedPolicies([...tokens.policies, ...added]),
+      policies,
     }
   },
 })
+
+/** What refuses an account that is proved; null: nothing. */
+function refusedAfter(addressAllowed: boolean, notGiven: string | null) {
+  if (!addressAllowed) return { rule: 'address', reason: 'the address is not one of the role’s' }
+  return notGiven === null ? null : { rule: 'policies', reason: notGiven }
+}
 
 export const orchestratorExplainMethods = { explain }

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { issueBatchLogin } from '../../../src/domains/acl/login-grant.ts'
 import { systemLifetimes } from '../../../src/domains/acl/lifetime-model.ts'
+import { batchTokens } from '../../../src/domains/acl/services.ts'
 import { aclTokens } from '../../../src/domains/acl/table.ts'
 import { noTokenParameters } from '../../../src/domains/acl/token-parameters-model.ts'
 import { firstOf } from '../../../src/domains/define.ts'
@@ -9,6 +10,7 @@ import { keyring } from '../../../src/domains/variables/table.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { eventuallyTrue } from '../../support/eventually.ts'
 import { serverOfOne, type ServerOfOne } from '../server-of-one.ts'
+import { specWith } from './token-rows.ts'
 
 type Auth = { readonly client_token: string; readonly accessor: string }
 
@@ -148,6 +150,31 @@ void t.test('a login gets one, which ends with its mount', async (t) => {
   })
   t.match(issued.row, { kind: 'batch', accessor: '', name: 'ldap-ada' })
   t.equal(await statusWith(server, issued.secret), 403, 'there is no such mount')
+})
+
+void t.test('64 policies may be named, and a token of any type has `default` too', async (t) => {
+  const { server, root } = await started(t)
+  const policies = Array.from({ length: 64 }, (_, place) => `p${place}`)
+  for (const type of ['service', 'batch']) {
+    const { client_token: token } = await make(server, root, { policies, type })
+    const self = await server.ask('GET', '/v1/auth/token/lookup-self', undefined, token)
+    t.match(self.json(), { data: { policies: [...policies, 'default'].sort() } }, type)
+    const more = { policies: [...policies, 'p64'], type }
+    const refused = await server.ask('POST', '/v1/auth/token/create', more, root)
+    t.equal(refused.status, 400)
+    t.match(refused.json(), { errors: ['policies may hold at most 64 policies'] })
+  }
+})
+
+void t.test('one that could not be opened is not made', async (t) => {
+  const { server } = await started(t)
+  const { signal } = new AbortController()
+  const read = () => server.machine.reader()
+  const context = { clock: systemClock, read, service: server.services.get, signal }
+  const policies = ['x'.repeat(129)]
+  await t.rejects(server.services.get(batchTokens).issue(context, specWith({ policies }), null), {
+    code: 'internal',
+  })
 })
 
 void t.test('its sessions end with its time, and with the token that it ends with', async (t) => {

@@ -6,7 +6,9 @@ import { drawLoginToken, type LoginGrant } from '../../../src/domains/acl/login-
 import { noTokenParameters } from '../../../src/domains/acl/token-parameters-model.ts'
 import { systemLifetimes } from '../../../src/domains/acl/lifetime-model.ts'
 import { loginRenewal } from '../../../src/domains/acl/services.ts'
+import { manyPoliciesVersion } from '../../../src/domains/acl/model.ts'
 import { tokenByAccessor, tokenByHash } from '../../../src/domains/acl/queries.ts'
+import { commandVersion } from '../../../src/fsm/codec.ts'
 import { typedPropose } from '../../../src/rpc/write.ts'
 import { serverOfOne, type ServerOfOne } from '../server-of-one.ts'
 
@@ -24,7 +26,7 @@ const grant: LoginGrant = {
 }
 
 async function issue(server: ServerOfOne, more: Partial<LoginGrant> = {}) {
-  const { token, warnings } = drawLoginToken({ ...grant, ...more }, Date.now())
+  const { token, warnings } = drawLoginToken({ ...grant, ...more }, Date.now(), commandVersion)
   const propose = typedPropose((command) => server.propose(command))
   const { outcome } = await propose(createIssuedToken, token)
   return { row: writtenToken(outcome), warnings }
@@ -57,7 +59,7 @@ void t.test('a login gets a token with its lease, whatever its policies are', as
 void t.test('what a batch token does not have is told in warnings', (t) => {
   const parameters = { ...noTokenParameters, numUses: 2, periodMs: 1_000 }
   const drawn = (more: Partial<LoginGrant>) =>
-    drawLoginToken({ ...grant, kind: 'batch', ...more }, Date.now()).warnings
+    drawLoginToken({ ...grant, kind: 'batch', ...more }, Date.now(), commandVersion).warnings
   t.same(drawn({ parameters }), [
     'token_num_uses is ignored: batch tokens are not counted',
     'token_period is ignored: batch tokens are not renewed',
@@ -71,6 +73,37 @@ void t.test('an address outside of the networks and the policy root are refused'
   const server = await serverOfOne(t, { acl: { enabled: true }, begin: false })
   await t.rejects(issue(server, { remote: '192.0.2.1' }), { code: 'permission_denied' })
   await t.rejects(issue(server, { policies: ['root'] }), { code: 'invalid_argument' })
+})
+
+void t.test(
+  'policies of all sources together may be 1,024, once all servers know it',
+  async (t) => {
+    const server = await serverOfOne(t, { acl: { enabled: true }, begin: false })
+    const policies = (count: number) => Array.from({ length: count }, (_, place) => `p${place}`)
+    for (const count of [65, 1_024]) {
+      t.equal((await issue(server, { policies: policies(count) })).row.policies.length, count)
+    }
+    await t.rejects(issue(server, { policies: policies(1_025) }), {
+      code: 'invalid_argument',
+      message: 'the token would have 1025 policies; a token has at most 1024',
+    })
+    const below = (count: number) => () =>
+      drawLoginToken({ ...grant, policies: policies(count) }, Date.now(), manyPoliciesVersion - 1)
+    t.equal(below(64)().token.policies.length, 64)
+    t.throws(below(65), {
+      code: 'invalid_argument',
+      message:
+        'the token would have 65 policies; a token has at most 64 until every server is at command version 19',
+    })
+  },
+)
+
+void t.test('a name that lower case makes too long for a token is refused', async (t) => {
+  const server = await serverOfOne(t, { acl: { enabled: true }, begin: false })
+  await t.rejects(issue(server, { policies: ['İ'.repeat(128)] }), {
+    code: 'invalid_argument',
+    message: /at most 128 characters/,
+  })
 })
 
 void t.test('without login methods nothing renews the tokens of logins', async (t) => {

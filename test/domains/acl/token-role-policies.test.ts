@@ -55,3 +55,11 @@ void t.test(
     }
   },
 )
+
+void t.test('a role with 64 policies gives `default` besides', async (t) => {
+  const { server, root } = await started(t)
+  const allowed = Array.from({ length: 64 }, (_, place) => `p${place}`)
+  await server.ask('POST', '/v1/auth/token/roles/many', { allowed_policies: allowed }, root)
+  const { policies } = await makerOf(server)(root, {}, 'many')
+  t.same(policies, [...allowed, 'default'].sort())
+})

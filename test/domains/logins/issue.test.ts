@@ -6,6 +6,7 @@ import { tokenByHash } from '../../../src/domains/acl/queries.ts'
 import { noTokenParameters } from '../../../src/domains/acl/token-parameters-model.ts'
 import { createLogin, disableMount } from '../../../src/domains/logins/commands.ts'
 import { firstMounts } from '../../../src/domains/logins/model.ts'
+import { commandVersion } from '../../../src/fsm/codec.ts'
 import { typedPropose } from '../../../src/rpc/write.ts'
 import { serverOfOne } from '../server-of-one.ts'
 
@@ -28,6 +29,7 @@ void t.test('a login that a disabled mount overtakes gets no token', async (t) =
           remote: '127.0.0.1',
         },
         Date.now(),
+        commandVersion,
       )
       const { outcome } = await propose(createLogin, { token })
       return { type: outcome.type, row: tokenByHash(server.machine.reader(), token.hash) }

@@ -62,6 +62,13 @@ void t.test('the rule that refuses is named, and what came before it', async (t)
   const [head, , tail] = jwt().split('.')
   t.match(await explain(`${head}.e30.${tail}`), { data: { refused_by: 'signature' } })
   t.match(await explain('x'), { data: { refused_by: 'form', service_account: null } })
+  await configure({}, { token_policies: 'root' })
+  t.match(await explain(jwt()), { data: { allowed: false, refused_by: 'policies' } })
+  const names = Array.from({ length: 64 }, (_, place) => `p${place}`)
+  await configure({}, { token_policies: names })
+  t.match(await explain(jwt()), {
+    data: { allowed: true, refused_by: null, policies: [...names, 'default'].sort() },
+  })
   orchestrator.answer((_, response) => sendJson(response, {}, 500))
   t.match(await explain(jwt()), {
     data: { refused_by: 'unreachable', service_account: account, reason: /status 500/ },
