@@ -122,8 +122,10 @@ export function checkIssuedPolicies(name: string, policies: readonly string[]): 
     throw refused(`${name} may hold at most ${policiesPerTokenMax} policies`)
   }
   for (const policy of policies) {
-    if (policy !== '' && policy.length <= aclNameLengthMax && !/\p{Cc}/u.test(policy)) continue
-    throw refused(`${name} must hold names of 1 to ${aclNameLengthMax} characters`)
+    // Lower case may be longer.
+    const length = Math.max(policy.length, folded(policy).length)
+    if (policy !== '' && length <= aclNameLengthMax && !/\p{Cc}/u.test(policy)) continue
+    throw refused(`${name} must hold names of 1 to ${aclNameLengthMax} characters, in lower case`)
   }
 }
 
@@ -131,10 +133,14 @@ export function checkIssuedPolicies(name: string, policies: readonly string[]): 
 export function issuedPolicies(names: Iterable<string>): readonly string[] {
   const kept = new Set<string>()
   for (const name of names) {
-    const policy = name.trim().toLowerCase()
+    const policy = folded(name)
     if (policy !== '') kept.add(policy)
   }
   return [...kept].sort()
+}
+
+function folded(policy: string): string {
+  return policy.trim().toLowerCase()
 }
 
 /** All policies of a token that a login or another token makes. `commandVersion`: that the cluster runs at. Throws `invalid_argument`. */

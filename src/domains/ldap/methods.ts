@@ -25,13 +25,13 @@ import {
   type GroupRow,
   type UserRow,
 } from './model.ts'
-import { checkName, groupKey, shownName, shownUser, userKeys } from './names.ts'
+import { checkMappedName, checkName, groupKey, shownName, shownUser, userKeys } from './names.ts'
 import { configOf, groupOf, userOf } from './queries.ts'
 import { rotatePassword } from './rotation.ts'
 import { directories } from './services.ts'
 import { ldapConfigs, ldapGroups, ldapUsers } from './table.ts'
 
-/** As it was sent: `checkName` says what is wrong with it. */
+/** As it was sent: `checkMappedName` says what is wrong with it. */
 const SentName = Type.String({ maxLength: 4 * nameLengthMax })
 const SentNames = Type.Immutable(Type.Array(Type.String(), { maxItems: 4_096 }))
 
@@ -189,7 +189,7 @@ const writeGroup = defineLeaderMethod({
   requires: belowMount('write', ofGroup),
   run: async (context, { at, name, policies }): Promise<null> => {
     const { config = defaultConfig } = configOf(context.read(), at.id) ?? {}
-    checkName('the name of a group', name)
+    checkMappedName('the name of a group', name, config)
     const key = mustMayGroup(context, 'write', { at, name }, config)
     const { outcome } = await context.propose(putGroup, {
       mountId: at.id,
@@ -211,7 +211,7 @@ const writeUser = defineLeaderMethod({
   run: async (context, { at, name, policies, groups }): Promise<null> => {
     const reader = context.read()
     const { config = defaultConfig } = configOf(reader, at.id) ?? {}
-    checkName('the name of a user', name)
+    checkMappedName('the name of a user', name, config)
     const keys = mustMayUser(context, 'write', { at, name }, config)
     const { outcome } = await context.propose(putUser, {
       mountId: at.id,
@@ -250,7 +250,7 @@ const removeGroup = defineLeaderMethod({
   requires: belowMount('delete', ofGroup),
   run: async (context, { at, name }): Promise<null> => {
     const { config = defaultConfig } = configOf(context.read(), at.id) ?? {}
-    checkName('the name of a group', name)
+    checkMappedName('the name of a group', name, config)
     const key = mustMayGroup(context, 'delete', { at, name }, config)
     await context.propose(deleteGroup, { mountId: at.id, key })
     return null
@@ -265,7 +265,7 @@ const removeUser = defineLeaderMethod({
   requires: belowMount('delete', ofUser),
   run: async (context, { at, name }): Promise<null> => {
     const { config = defaultConfig } = configOf(context.read(), at.id) ?? {}
-    checkName('the name of a user', name)
+    checkMappedName('the name of a user', name, config)
     for (const key of mustMayUser(context, 'delete', { at, name }, config)) {
       await context.propose(deleteUser, { mountId: at.id, key })
     }

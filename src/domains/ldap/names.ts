@@ -60,6 +60,12 @@ export function isName(name: string): boolean {
 
 const unusable = /\p{Cc}|\p{Cs}|\ufffd/u
 
+/** Of a mapping, as it is sent and as it is stored: lower case may be longer. Throws `invalid_argument`. */
+export function checkMappedName(what: string, name: string, rule: CaseRule): void {
+  checkName(what, name)
+  checkName(`${what}, in lower case,`, shownName(name, rule))
+}
+
 /** Of a path or of a list. Throws `invalid_argument`. */
 export function checkName(what: string, name: string): void {
   if (name === '' || name.length > nameLengthMax) {

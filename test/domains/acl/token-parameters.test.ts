@@ -17,6 +17,8 @@ void t.test('token parameters are checked', async (t) => {
     ['a counted batch token', { type: 'batch', numUses: 1 }],
     ['no network', { boundCidrs: ['house'] }],
     ['an empty policy', { policies: [''] }],
+    ['a policy that is too long', { policies: ['x'.repeat(129)] }],
+    ['a policy that is too long in lower case', { policies: ['İ'.repeat(128)] }],
   ]
   for (const [name, more] of bad) {
     const check = () => checkTokenParameters({ ...noTokenParameters, ...more })

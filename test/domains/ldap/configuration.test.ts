@@ -187,6 +187,18 @@ t.test('users and groups are mapped, listed and deleted', async (t) => {
   t.equal(await ask('DELETE', 'groups/ENGINEERS'), 204)
   t.same(await ask('LIST', 'groups/'), { keys: ['a/b c,d%'] })
   t.equal(await ask('POST', `groups/${'x'.repeat(600)}`, {}), 400)
+  // In lower case it has 1,024 characters.
+  const long = encodeURIComponent('İ'.repeat(512))
+  for (const path of [`groups/${long}`, `users/${long}`]) {
+    t.equal(await ask('POST', path, {}), 400)
+    t.equal(await ask('DELETE', path), 400)
+    t.equal(await ask('GET', path), 404)
+  }
+  t.equal(await ask('POST', 'users/bob', { groups: 'İ'.repeat(512) }), 400)
+  for (const path of ['groups/bobs', 'users/bob']) {
+    t.equal(await ask('POST', path, { policies: 'İ'.repeat(128) }), 400)
+  }
+  t.equal((await write({ token_policies: ['İ'.repeat(128)] })).status, 400)
   t.equal(await ask('POST', 'groups/a%00b', {}), 400)
   t.equal(await ask('GET', 'users/%ff'), 400)
   t.equal(await ask('DELETE', 'config'), 405)
