@@ -2,7 +2,7 @@
  * Paths as Vault's policies write them, and the patterns of `auth` rules that they stand for. What is below `auth/` has the
  * rest of its path as name there, what is below `sys/` the whole path: so `auth/*` is for all names but those.
  */
-import { patternBut, patternOf, type Pattern } from './pattern-model.ts'
+import { patternBut, patternOf, patternWithin, type Pattern } from './pattern-model.ts'
 import { refuse } from './policy-source-model.ts'
 
 const ofLogins = 'auth/'
@@ -18,6 +18,8 @@ const systemPaths = [
 
 /** Where Vault's command line tunes a login method: with the right for `sys/auth/<path>/tune`. */
 const tuning = 'sys/mounts/auth/'
+/** What that is the other name of. */
+const tunes = 'sys/auth/'
 const tunedMount = /^sys\/mounts\/auth\/(.+\/tune)$/
 
 /** The name that `auth` rules have for a path; null: they are not for it. */
@@ -35,10 +37,25 @@ export function patternOfPath(written: string, where: string): Pattern | null {
   const head = hasStar ? path.slice(0, -1) : path
   const wildcard = head.search(/[*+]/)
   if (wildcard >= 0) {
-    if (patternOfPrefix(head.slice(0, wildcard)) === null) return null
-    return refuse(where, 'a path has * at its end alone; write auth "*/login" for patterns')
+    const before = head.slice(0, wildcard)
+    // Stored policies may hold one there: `refuseWildcards`.
+    if (isBelowTuning(before) || patternOfPrefix(before) === null) return null
+    return refuse(where, wildcardInside)
   }
   return hasStar ? patternOfPrefix(head) : patternOfExact(path)
+}
+
+const wildcardInside = 'a path has * at its end alone; write auth "*/login" for patterns'
+
+/** Of a new policy: where stored ones may have a wildcard inside of a path, without effect. Throws `invalid_argument`. */
+export function refuseWildcards(written: string, where: string): void {
+  const head = written.replace(/^\//, '').replace(/\*$/, '')
+  const wildcard = head.search(/[*+]/)
+  if (wildcard >= 0 && isBelowTuning(head.slice(0, wildcard))) refuse(where, wildcardInside)
+}
+
+function isBelowTuning(head: string): boolean {
+  return head.startsWith(tuning) && head.length > tuning.length
 }
 
 /** Whether a path that begins so may be one that rules have an effect on. */
@@ -70,9 +87,20 @@ function patternOfPrefix(head: string): Pattern | null {
       : patternOf(`${rest}*`)
   }
   if (ofSystem.startsWith(head)) return patternOf('sys/*')
-  if (tuning.startsWith(head)) return patternOf('sys/auth/*/tune')
+  if (tuning.startsWith(head) || head.startsWith(tuning)) return patternOfTuning(head)
   const isKnown = systemPaths.some((known) => known.startsWith(head) || isAtOrBelow(head, known))
   return isKnown ? patternOf(`${head}*`) : null
+}
+
+/**
+ * Of what tunes a login method, by a path that begins with `head`: as close as the same rule for `sys/auth/` is, so that a denial of either
+ * of the two names holds. Below the name, and longer than `sys/`, a longer head is closer all the same.
+ */
+function patternOfTuning(head: string): Pattern {
+  const rest = head.slice(tuning.length)
+  const near = Math.min(1, head.length / tuning.length)
+  const weight = tunes.length - 1 + near + rest.length
+  return patternWithin(`${head}*`, [tunes, '/tune'], `${tunes}${rest}`, weight)
 }
 
 function isAtOrBelow(path: string, known: string): boolean {

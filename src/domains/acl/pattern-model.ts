@@ -14,6 +14,8 @@ export type Pattern = {
   readonly weight: number
   /** It fits nothing that begins so. */
   readonly except?: string
+  /** It fits nothing that begins otherwise. What its last piece fits may reach into it. */
+  readonly begins?: string
 }
 
 export const exactWeight = Number.MAX_SAFE_INTEGER
@@ -29,13 +31,30 @@ export function patternBut(text: string, head: string, except: string): Pattern 
   return { text, pieces: [head, ''], weight: Math.max(head.length, 0.5), except }
 }
 
+/** What begins with `head` and `begins`, and ends with `tail` behind `head`: `begins` may hold a part of `tail`. */
+export function patternWithin(
+  text: string,
+  [head, tail]: readonly [head: string, tail: string],
+  begins: string,
+  weight: number,
+): Pattern {
+  return { text, pieces: [head, tail], weight, begins }
+}
+
+/** Equal for equal patterns alone. */
+export function keyOf({ text, except, begins }: Pattern): string {
+  if (except === undefined && begins === undefined) return text
+  return `${text} !${except ?? ''} ^${begins ?? ''}`
+}
+
 export function isExact(pattern: Pattern): boolean {
   return pattern.pieces.length === 1
 }
 
 /** One star, at its end, and no exception. */
 export function isPrefix(pattern: Pattern): boolean {
-  return pattern.pieces.length === 2 && pattern.pieces[1] === '' && pattern.except === undefined
+  if (pattern.except !== undefined || pattern.begins !== undefined) return false
+  return pattern.pieces.length === 2 && pattern.pieces[1] === ''
 }
 
 /** What every name that it fits begins with. */
@@ -49,6 +68,7 @@ export function fits(pattern: Pattern, name: string): boolean {
   if (pieces.length === 1) return name === head
   const tail = pieces[pieces.length - 1] ?? ''
   if (!name.startsWith(head) || !name.endsWith(tail)) return false
+  if (pattern.begins !== undefined && !name.startsWith(pattern.begins)) return false
   const end = name.length - tail.length
   let at = head.length
   for (const piece of pieces.slice(1, -1)) {

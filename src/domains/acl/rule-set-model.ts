@@ -11,6 +11,7 @@ import {
   headOf,
   isExact,
   isPrefix,
+  keyOf,
   mayFitBelow,
   type Pattern,
 } from './pattern-model.ts'
@@ -62,7 +63,7 @@ class Names {
 
   add(rule: Rule): void {
     const { pattern } = rule
-    const key = pattern.except === undefined ? pattern.text : `${pattern.text} !${pattern.except}`
+    const key = keyOf(pattern)
     let known = this.all.get(key)
     if (known === undefined) {
       known = { pattern, grant: new Grant() }

@@ -1,14 +1,15 @@
 /**
  * Templates of Vault in names of rules, as in `auth/ldap/users/{{identity.entity.name}}`. Rules here know none: such a name would stand for itself
- * alone, and a rule that denies would deny nothing. Policies that were stored before this was looked at are read as they were.
+ * alone, and a rule that denies would deny nothing. So it is with wildcards inside of the paths that login methods are tuned by. Policies that
+ * were stored before this was looked at are read as they were.
  */
-import { mayHaveEffect } from './path-pattern-model.ts'
+import { mayHaveEffect, refuseWildcards } from './path-pattern-model.ts'
 import { isWithoutEffect } from './policy-model.ts'
 import { parsePolicySource, refuse, type SourceBlock } from './policy-source-model.ts'
 
 const opening = '{{'
 
-/** Of a new policy. Throws `invalid_argument` for a template in a name that has an effect. */
+/** Of a new policy. Throws `invalid_argument` for a template in a name that has an effect, and for such a wildcard. */
 export function refuseTemplates(text: string): void {
   for (const block of parsePolicySource(text).blocks) {
     if (block.kind === 'path') refusePath(block)
@@ -19,6 +20,7 @@ export function refuseTemplates(text: string): void {
 function refusePath({ labels: [path = ''], where }: SourceBlock): void {
   const at = path.indexOf(opening)
   if (at >= 0 && mayHaveEffect(path.slice(0, at))) refuseName(path, where)
+  refuseWildcards(path, where)
 }
 
 function refuseIn({ labels: [name = ''], body, where }: SourceBlock): void {

@@ -108,6 +108,13 @@ t.test('stars that begin before the paths of login methods are for all of these'
     ['sys/auth/*', ['sys/auth/ldap', 'sys/auth/team/eu/tune']],
     ['sys/mounts/*', ['sys/auth/team/eu/tune']],
     ['sys/mounts/auth/*', ['sys/auth/team/eu/tune']],
+    ['sys/mounts/auth/team/*', ['sys/auth/team/eu/tune']],
+    ['sys/mounts/auth/team/eu*', ['sys/auth/team/eu/tune']],
+    ['sys/mounts/auth/team/eu/*', ['sys/auth/team/eu/tune']],
+    ['sys/mounts/auth/team/eu/tu*', ['sys/auth/team/eu/tune']],
+    ['sys/mounts/auth/team/eu/tune*', ['sys/auth/team/eu/tune']],
+    ['sys/mounts/auth/team/eu/tuned*', []],
+    ['sys/mounts/auth/other/*', []],
     ['sys/mounts/auth/team/eu/tune', ['sys/auth/team/eu/tune']],
     ['/sys/capabilities', ['sys/capabilities']],
   ]
@@ -139,12 +146,35 @@ t.test('stars that begin before the paths of login methods are for all of these'
   t.end()
 })
 
+t.test('of rules for sys/mounts/auth the longest decides who tunes a login method', (t) => {
+  const may = (...lines: readonly string[]) => {
+    const text = lines.map((line) => {
+      const [path = '', ...given] = line.split(' ')
+      return `path "${path}" { capabilities = ${JSON.stringify(given)} }`
+    })
+    const rules = new RuleSet([{ policy: 'p', rules: parsePolicy(text.join('\n')) }])
+    const judge = (name: string) =>
+      rules.judge({ family: 'auth', namespace: null, name, below: false }, 'write')
+    return [judge('sys/auth/ldap/tune'), judge('sys/auth/kube/tune')]
+  }
+  for (const denied of ['ldap/*', 'ldap*', 'l*', 'ldap/tu*', 'ldap/tune*', 'ldap/tune']) {
+    const rules = ['sys/mounts/auth/* read update', `sys/mounts/auth/${denied} deny`] as const
+    t.same(may(...rules), ['refused', 'granted'], denied)
+    t.same(may('sys/* update', `sys/mounts/auth/${denied} deny`), ['refused', 'granted'], denied)
+  }
+  t.same(may('sys/mounts/auth/* deny', 'sys/mounts/auth/ldap/* update'), ['granted', 'refused'])
+  t.same(may('sys/mounts/auth/ldap/* deny', 'sys/mounts/auth/ldap/tune update'), ['granted', null])
+  t.same(may('sys/mounts/* deny', 'sys/mounts/auth/* update'), ['granted', 'granted'])
+  t.same(may('sys/auth/ldap/* deny', 'sys/mounts/auth/ldap/* update'), ['refused', null])
+  t.end()
+})
+
 t.test('paths that nothing here asks a right for are taken, give nothing and are told', (t) => {
   const rows: readonly (readonly [advice: string, paths: readonly string[]])[] = [
     ['nothing is served there', ['other/x', 'sys/leases/renew', 'pki/+/sign', 'auth/sys/auth/*']],
     ['write key "name" ', ['secret/*', 'secret/+/team', 'cubbyhole/*', 'kv/data/x']],
     ['every token may ask what it may do', ['sys/capabilities-self']],
-    ['login methods are tuned with', ['sys/mounts/auth/team/*', 'sys/mounts']],
+    ['login methods are tuned with', ['sys/mounts', 'sys/mounts/x*']],
     ['policies are read with acl = "read"', ['sys/policies/acl/*', 'sys/policy', 'sys/policy/a']],
     ['entities are read with acl = "read"', ['identity/*', 'identity/entity/id']],
     ['no rule is needed for it, or', ['sys/internal/ui/mounts/*', '/sys/health']],

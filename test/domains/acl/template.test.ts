@@ -42,7 +42,25 @@ t.test('a new policy has none in a name that has an effect', async (t) => {
   t.equal((await server.ask('PUT', '/v1/sys/policies/acl/p', own, root)).status, 200)
 })
 
+const inside = ['sys/mounts/auth/+/tune', 'sys/mounts/auth/ldap/+', '/sys/mounts/auth/a*b/*'].map(
+  (path) => `path "${path}" { capabilities = ["deny"] }`,
+)
+
+t.test('a new policy has no wildcard inside of a path that tunes a login method', async (t) => {
+  const { server, root } = await started(t)
+  for (const policy of inside) {
+    const answer = await server.ask('PUT', '/v1/sys/policies/acl/p', { policy }, root)
+    t.equal(answer.status, 400, policy)
+    t.match(answer.body, /at its end alone/)
+  }
+  const policy = 'path "sys/mounts/auth/ldap/*" { capabilities = ["deny"] }'
+  t.equal((await server.ask('PUT', '/v1/sys/policies/acl/p', { policy }, root)).status, 204)
+})
+
 t.test('a policy that is stored already is read', (t) => {
+  for (const [at, rules] of inside.slice(1).entries()) {
+    t.not(compiled([{ name: `p${at}`, rules }], silentLogger), 'closed', rules)
+  }
   for (const [at, rules] of refused.entries()) {
     t.not(compiled([{ name: `p${at}`, rules }], silentLogger), 'closed', rules)
   }
