@@ -1,14 +1,7 @@
 /** `/v1/sys/policies/acl` and `/v1/sys/policy`: policies under the names that clients of Vault know. */
 import { Type } from 'typebox'
 import { CoercedFields } from '../../api/coerced-fields.ts'
-import {
-  dataReply,
-  envelope,
-  keysEnvelope,
-  keysReply,
-  nothingThere,
-  writtenReply,
-} from '../../api/envelope.ts'
+import { dataReply, envelope, keysReply, nothingThere, writtenReply } from '../../api/envelope.ts'
 import type { ApiRequest, DescribedRoute } from '../../api/route.ts'
 import { consistency, text } from '../../api/shape.ts'
 import { codeOf, MusterError } from '../../lib/errors.ts'
@@ -19,24 +12,26 @@ import { warningsOfPolicy } from './policy-model.ts'
 import { policyBodyBytesMax } from './policy-routes.ts'
 
 const named = { name: text('Name of the policy') }
+const Names = Type.Array(Type.String())
 const firstPage = { prefix: '', filter: '', nextToken: null, perPage: null }
 
 /** By the older of the two names the text is `rules`. */
 function routesAt(path: string, member: 'policy' | 'rules'): readonly DescribedRoute[] {
+  // Clients of the older name read what is beside `data`.
+  const isOlder = member === 'rules'
+  const shown = (request: ApiRequest, data: Readonly<Record<string, unknown>>) =>
+    envelope(request, { data, ...(isOlder && { beside: data }) })
   const list = {
     path,
     summary: 'List policies by name',
     permission: 'acl:read',
     query: consistency,
-    reply: keysReply,
+    reply: isOlder ? dataReply(Type.Object({ keys: Names, policies: Names }), Names) : keysReply,
     example: {},
     handle: async (request: ApiRequest) => {
       const { value } = await request.query(policyMethods.listPolicies, firstPage)
-      const names = value.rows.map(({ Name }) => Name)
-      return keysEnvelope(request, {
-        rows: [...new Set([defaultPolicyName, ...names])],
-        nextToken: null,
-      })
+      const keys = listed(value.rows.map(({ Name }) => Name))
+      return shown(request, isOlder ? { keys, policies: keys } : { keys })
     },
   } as const
   return [
@@ -49,15 +44,18 @@ function routesAt(path: string, member: 'policy' | 'rules'): readonly DescribedR
       permission: 'acl:read',
       params: named,
       query: consistency,
-      reply: dataReply(Type.Object({ name: Type.String(), [member]: Type.String() })),
+      reply: dataReply(
+        Type.Object({ name: Type.String(), [member]: Type.String() }),
+        isOlder ? Type.String() : undefined,
+      ),
       errors: ['not_found'],
       example: { url: `${path}/default` },
       handle: async (request) => {
         const name = nameOf(request)
         const { value } = await request.query(policyMethods.readPolicy, { name })
-        const rules = value?.Rules ?? builtInPolicy(name)?.rules
-        if (rules === undefined) throw nothingThere()
-        return envelope(request, { data: { name, [member]: rules } })
+        const rules = value?.Rules ?? builtInRules(name)
+        if (rules === null) throw nothingThere()
+        return shown(request, { name, [member]: rules })
       },
     },
     {
@@ -112,6 +110,18 @@ export const sysPolicyRoutes: readonly DescribedRoute[] = [
   ...routesAt('/v1/sys/policies/acl', 'policy'),
   ...routesAt('/v1/sys/policy', 'rules'),
 ]
+
+/** Sorted; `root`, which everything is allowed to, stands last. */
+function listed(names: readonly string[]): readonly string[] {
+  const others = new Set([defaultPolicyName, ...names])
+  others.delete(rootPolicy)
+  return [...[...others].sort(), rootPolicy]
+}
+
+/** null: the name stands for nothing that nobody wrote. The text of `root` is empty: it is no list of rules. */
+function builtInRules(name: string): string | null {
+  return name === rootPolicy ? '' : (builtInPolicy(name)?.rules ?? null)
+}
 
 function fixed(name: string, what: 'written' | 'deleted'): MusterError {
   return new MusterError('invalid_argument', `the policy ${name} is built in and cannot be ${what}`)

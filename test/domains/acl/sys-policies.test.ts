@@ -27,3 +27,31 @@ void t.test('built-in policies: root is not written, and neither is deleted', as
     t.match((await ask('GET', 'default')).body, 'renew-self')
   }
 })
+
+void t.test('root is the last of the list, and its text is empty', async (t) => {
+  const { server, root } = await started(t)
+  const json = async (method: string, url: string) =>
+    (await server.ask(method, url, undefined, root)).json() as Record<string, unknown>
+  const policy = 'path "auth/token/lookup-self" { capabilities = ["read"] }'
+  for (const name of ['zero', 'all', 'root']) {
+    const body = { Rules: policy }
+    t.equal((await server.ask('PUT', `/v1/acl/policy/${name}`, body, root)).status, 200, name)
+  }
+  const keys = ['all', 'default', 'zero', 'root']
+  for (const method of ['GET', 'LIST']) {
+    t.same((await json(method, '/v1/sys/policies/acl'))['data'], { keys })
+    const older = await json(method, '/v1/sys/policy')
+    t.same(older['data'], { keys, policies: keys })
+    t.match(older, { keys, policies: keys, auth: null }, 'beside data, for older clients')
+  }
+  const read = async (url: string) => (await json('GET', url))['data']
+  t.same(await read('/v1/sys/policies/acl/root'), { name: 'root', policy }, 'of an operator')
+  await server.ask('DELETE', '/v1/sys/policies/acl/root', undefined, root)
+  t.same(await read('/v1/sys/policies/acl/root'), { name: 'root', policy: '' })
+  t.match(await json('GET', '/v1/sys/policy/ROOT'), {
+    name: 'root',
+    rules: '',
+    data: { name: 'root', rules: '' },
+  })
+  t.same(await read('/v1/sys/policies/acl/none'), undefined)
+})
