@@ -219,6 +219,20 @@ export function checkAclName(what: 'policy' | 'role', name: string): void {
   )
 }
 
+/**
+ * As clients of Vault name policies, `team/dev`: what a mapping or a token may name too. The commands of all versions take such names.
+ * Throws `invalid_argument`.
+ */
+export function checkVaultPolicyName(name: string): void {
+  const isBounded = name.length <= aclNameLengthMax && name === name.trim()
+  const isPlain = !/^\/|\/$|\p{Cc}|\p{Cs}|\ufffd/u.test(name)
+  if (name !== '' && isBounded && isPlain) return
+  throw new MusterError(
+    'invalid_argument',
+    `the name of a policy is 1 to ${aclNameLengthMax} printable characters, without a slash or a blank at either end`,
+  )
+}
+
 /** As it is stored. Throws `invalid_argument`. */
 export function checkDescription(
   text: string,
@@ -239,7 +253,10 @@ export function checkNames(
   namesMax: number,
 ): readonly string[] {
   const distinct = [...new Set(names)].sort()
-  for (const name of distinct) checkAclName(what, name)
+  for (const name of distinct) {
+    if (what === 'policy') checkVaultPolicyName(name)
+    else checkAclName(what, name)
+  }
   if (distinct.length <= namesMax) return distinct
   throw new MusterError(
     'invalid_argument',

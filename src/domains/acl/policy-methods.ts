@@ -11,6 +11,7 @@ import {
   checkAclName,
   checkDescription,
   checkNames,
+  checkVaultPolicyName,
   comparedWritesVersion,
   policiesPerTokenMax,
   type PolicyRow,
@@ -66,12 +67,15 @@ const putPolicy = defineLeaderMethod({
     name: Type.String(),
     description: Type.String(),
     rules: Type.String(),
+    /** The name may be one of Vault's. Absent: as Consul and Nomad name policies. */
+    isVaultName: Type.Optional(Type.Boolean()),
     ...IsNew,
   }),
   requires: () => ({ resource: 'acl', access: 'write' }),
-  run: async (context, { name, description, rules, isNew }): Promise<PolicyRow> => {
+  run: async (context, { name, description, rules, isVaultName, isNew }): Promise<PolicyRow> => {
     assertAclEnabled(context)
-    checkAclName('policy', name)
+    if (isVaultName === true) checkVaultPolicyName(name)
+    else checkAclName('policy', name)
     // What cannot be compiled is never stored.
     parsePolicy(rules)
     checkNothingTwice(rules)

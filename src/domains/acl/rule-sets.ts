@@ -36,7 +36,8 @@ export class RuleSets {
       this.#floor = reader.floorIndex
     }
     const policies = policiesOf(reader, row)
-    const key = policies.map(({ name, modifyIndex }) => `${name}@${modifyIndex}`).join(' ')
+    // No name has a line's end.
+    const key = policies.map(({ name, modifyIndex }) => `${name}@${modifyIndex}`).join('\n')
     const known = this.#sets.get(key)
     if (known !== undefined) return known
     const made = compiled(policies, this.#log)

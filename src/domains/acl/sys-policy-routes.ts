@@ -5,13 +5,14 @@ import { dataReply, envelope, keysReply, nothingThere, writtenReply } from '../.
 import type { ApiRequest, DescribedRoute } from '../../api/route.ts'
 import { consistency, text } from '../../api/shape.ts'
 import { codeOf, MusterError } from '../../lib/errors.ts'
+import { withoutSlashesAtEnd } from '../../lib/slashes.ts'
 import { builtInPolicy, defaultPolicyName, rootPolicy } from './built-in-policy-model.ts'
 import { aclNameLengthMax } from './model.ts'
 import { policyMethods } from './policy-methods.ts'
 import { warningsOfPolicy } from './policy-model.ts'
 import { policyBodyBytesMax } from './policy-routes.ts'
 
-const named = { name: text('Name of the policy') }
+const named = { '*': text('Name of the policy, slashes included') }
 const Names = Type.Array(Type.String())
 const firstPage = { prefix: '', filter: '', nextToken: null, perPage: null }
 
@@ -39,7 +40,7 @@ function routesAt(path: string, member: 'policy' | 'rules'): readonly DescribedR
     { ...list, method: 'GET' },
     {
       method: 'GET',
-      path: `${path}/:name`,
+      path: `${path}/*`,
       summary: 'Read a policy',
       permission: 'acl:read',
       params: named,
@@ -60,7 +61,7 @@ function routesAt(path: string, member: 'policy' | 'rules'): readonly DescribedR
     },
     {
       method: 'PUT',
-      path: `${path}/:name`,
+      path: `${path}/*`,
       summary: 'Write a policy',
       permission: 'acl:write',
       params: named,
@@ -74,18 +75,19 @@ function routesAt(path: string, member: 'policy' | 'rules'): readonly DescribedR
         status: 204,
       },
       handle: async (request) => {
-        const name = nameOf(request)
+        const name = lowerName(request)
         if (name === rootPolicy) throw fixed(name, 'written')
         const fields = new CoercedFields(request.json)
         const rules = fields.string('policy') ?? fields.string('rules')
         if (rules === undefined) throw new MusterError('invalid_argument', 'policy is missing')
-        await request.call(policyMethods.putPolicy, { name, description: '', rules })
+        const policy = { name, description: '', rules, isVaultName: true }
+        await request.call(policyMethods.putPolicy, policy)
         return envelope(request, { warnings: warningsOfPolicy(rules) })
       },
     },
     {
       method: 'DELETE',
-      path: `${path}/:name`,
+      path: `${path}/*`,
       summary: 'Delete a policy',
       permission: 'acl:write',
       params: named,
@@ -127,9 +129,14 @@ function fixed(name: string, what: 'written' | 'deleted'): MusterError {
   return new MusterError('invalid_argument', `the policy ${name} is built in and cannot be ${what}`)
 }
 
-/** Names of policies have no capitals there. Throws 404 for what no policy is named. */
+/** Names of policies have no capitals there, and a slash at the end changes nothing. */
+function lowerName({ tail }: ApiRequest): string {
+  return withoutSlashesAtEnd(tail).toLowerCase()
+}
+
+/** Throws 404 for what no policy is named. */
 function nameOf(request: ApiRequest): string {
-  const name = request.parameter('name').toLowerCase()
+  const name = lowerName(request)
   if (name.length > aclNameLengthMax) throw nothingThere()
   return name
 }

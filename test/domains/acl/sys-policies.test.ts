@@ -55,3 +55,43 @@ void t.test('root is the last of the list, and its text is empty', async (t) => 
   })
   t.same(await read('/v1/sys/policies/acl/none'), undefined)
 })
+
+void t.test('names are such as Vault takes, slashes included', async (t) => {
+  const { server, root } = await started(t)
+  const ask = (method: string, url: string, body?: unknown) => server.ask(method, url, body, root)
+  const policy = 'key_prefix "team/" { policy = "write" }'
+  for (const [sent, name] of [
+    ['team/Dev', 'team/dev'],
+    ['a.b:c%20d', 'a.b:c d'],
+    ['gr%C3%BCn', 'grün'],
+    ['x%2Fy', 'x/y'],
+    ['slash/', 'slash'],
+  ] as const) {
+    for (const path of ['/v1/sys/policies/acl', '/v1/sys/policy']) {
+      const url = `${path}/${sent}`
+      t.equal((await ask('PUT', url, { policy })).status, 204, url)
+      t.match((await ask('GET', url)).json(), { data: { name } })
+      t.ok((await ask('GET', path)).body.includes(JSON.stringify(name)))
+      t.equal((await ask('DELETE', url)).status, 204)
+      t.equal((await ask('GET', url)).status, 404)
+    }
+  }
+  await ask('PUT', '/v1/sys/policies/acl/team/dev', { policy })
+  const made = await ask('POST', '/v1/auth/token/create', { policies: ['team/dev'] })
+  const { auth } = made.json() as { readonly auth: { readonly client_token: string } }
+  t.equal((await server.ask('PUT', '/v1/kv/team/a', 'x', auth.client_token)).status, 200)
+  t.equal((await server.ask('PUT', '/v1/kv/other', 'x', auth.client_token)).status, 403)
+  const ofOperator = await ask('PUT', '/v1/acl/token', { Policies: ['team/dev'] })
+  t.match(ofOperator.json(), { Policies: ['team/dev'] })
+  t.match((await ask('GET', '/v1/acl/policies')).json(), [{ Name: 'team/dev' }])
+
+  const long = 'x'.repeat(129)
+  for (const name of ['%20a', 'a%20', '/a', long, 'İ'.repeat(128)]) {
+    for (const path of ['/v1/sys/policies/acl', '/v1/sys/policy']) {
+      const answer = await ask('PUT', `${path}/${encodeURI(decodeURI(name))}`, { policy })
+      t.equal(answer.status, 400, name)
+      t.match(answer.json(), { errors: [/printable characters, without a slash or a blank/] })
+    }
+  }
+  t.equal((await ask('PUT', '/v1/acl/policy/a.b', { Rules: policy })).status, 400)
+})
