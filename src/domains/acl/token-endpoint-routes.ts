@@ -26,6 +26,7 @@ import { checkTokenMeta, displayNameLengthMax, tokenCreateMethods } from './toke
 import {
   AccessorBody,
   CreateBody,
+  LookupBody,
   TokenLookup,
   RenewAccessorBody,
   RenewBody,
@@ -68,19 +69,33 @@ export const tokenEndpointRoutes: readonly DescribedRoute[] = [
     reply: dataReply(TokenLookup),
     example: {},
     ...small,
-    handle: (request) => lookUp(request, ownSecret(request), true),
+    handle: (request) => lookUp(request, ownSecret(request), { isSelf: true }),
   })),
+  {
+    method: 'GET',
+    path: `${underToken}/lookup`,
+    summary: 'Look up the token of the request, by the right to look up others',
+    permission: 'auth:read',
+    query: blocking,
+    reply: dataReply(TokenLookup),
+    example: {},
+    ...small,
+    handle: (request) => lookUp(request, ownSecret(request), { isRead: true }),
+  },
   {
     method: 'POST',
     path: `${underToken}/lookup`,
-    summary: 'Look up a token by its secret',
+    summary: 'Look up a token by its secret; without one the token of the request',
     permission: 'auth:write',
-    bodySchema: SecretBody,
+    bodySchema: LookupBody,
     query: blocking,
     reply: dataReply(TokenLookup),
     example: { body: { token: '{client_token}' } },
     ...small,
-    handle: (request) => lookUp(request, secretOf(fieldsOf(request)), false),
+    handle: (request) => {
+      const secret = fieldsOf(request).string('token') ?? ''
+      return lookUp(request, secret === '' ? ownSecret(request) : secret)
+    },
   },
   {
     method: 'POST',
@@ -256,18 +271,26 @@ function typeOf(type: string): string {
   throw new MusterError('invalid_argument', 'type must be service or batch')
 }
 
-function lookUp(request: ApiRequest, secret: string, isSelf: boolean): Promise<ApiReply> {
-  return show(request, bySecret(secret), secret, isSelf)
+/** By which right: to look oneself up, to read at `lookup`, or to write there. */
+type By = { readonly isSelf?: boolean; readonly isRead?: boolean }
+
+function lookUp(request: ApiRequest, secret: string, by: By = {}): Promise<ApiReply> {
+  return show(request, bySecret(secret), secret, by)
 }
 
 function show(
   request: ApiRequest,
   which: Which,
   secret: string,
-  isSelf = false,
+  { isSelf = false, isRead = false }: By = {},
 ): Promise<ApiReply> {
   const batch = isBatchSecret(secret) ? secret : null
-  const asked = request.query(tokenLifeMethods.lookup, { which, isSelf, batch })
+  const asked = request.query(tokenLifeMethods.lookup, {
+    which,
+    isSelf,
+    ...(isRead && { isRead }),
+    batch,
+  })
   return asked.then(({ value }) => {
     const nowMs = request.clock.wallMs()
     if (value === null || endOf(value) <= nowMs) throw unknownToken()

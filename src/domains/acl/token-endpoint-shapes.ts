@@ -26,6 +26,9 @@ const Accessor = { accessor: text('The accessor of the token') }
 const Increment = { increment: Type.Optional(Duration) }
 
 export const SecretBody = Type.Object(Secret)
+export const LookupBody = Type.Object({
+  token: Type.Optional(text('The secret of the token; absent or empty: that of the request')),
+})
 export const AccessorBody = Type.Object(Accessor)
 export const RenewBody = Type.Object({ ...Secret, ...Increment })
 export const RenewSelfBody = Type.Object(Increment)

@@ -67,24 +67,25 @@ const lookup = defineQuery({
   args: Type.Object({
     which: Which,
     isSelf: Type.Boolean(),
+    /** The caller's own, asked by GET at the path for all. Absent: no. */
+    isRead: Type.Optional(Type.Boolean()),
     /** The secret of a batch token, in which all is that there is of it; null: another token. */
     batch: Type.Union([Type.Null(), Type.String()]),
   }),
-  requires: ({ which, isSelf }) => ({
+  requires: ({ which, isSelf, isRead }) => ({
     resource: 'auth',
     path: isSelf ? 'token/lookup-self' : pathFor('lookup', which),
     // As Vault's policies have it: what is asked by POST needs the right to update.
-    access: isSelf ? 'read' : 'write',
+    access: isSelf || isRead === true ? 'read' : 'write',
   }),
-  query: (reader, { which, isSelf, batch }, context) => {
+  query: (reader, { which, isSelf, isRead, batch }, context) => {
     assertAclEnabled(context)
     const { token } = context.caller
-    if (isSelf && (token === null || which.by !== 'token' || which.hash !== hashOf(token))) {
-      throw denied('a token looks itself up')
-    }
+    const isOwn = token !== null && which.by === 'token' && which.hash === hashOf(token)
+    if ((isSelf || isRead === true) && !isOwn) throw denied('a token looks itself up')
     const shown = (found: TokenRow | null) => {
       // The request that spent the last use sees its token; nobody else does.
-      const row = found?.usesLeft === 0 && !isSelf ? null : found
+      const row = found?.usesLeft === 0 && !isOwn ? null : found
       return { value: row, index: row?.modifyIndex ?? aclIndex(reader, 'tokens') }
     }
     if (batch !== null) return shown(context.service(batchTokens).open(reader, batch)?.row ?? null)

@@ -166,6 +166,17 @@ void t.test('64 policies may be named, and a token of any type has `default` too
   }
 })
 
+void t.test('it looks itself up without naming itself', async (t) => {
+  const { server, root } = await started(t)
+  const rules = 'auth "token/lookup" { policy = "write" }'
+  await server.ask('PUT', '/v1/acl/policy/looks', { Rules: rules }, root)
+  const { client_token: id } = await make(server, root, { type: 'batch', policies: ['looks'] })
+  for (const method of ['GET', 'POST']) {
+    const answer = await server.ask(method, '/v1/auth/token/lookup', undefined, id)
+    t.match(answer.json(), { data: { id, type: 'batch' } })
+  }
+})
+
 void t.test('one that could not be opened is not made', async (t) => {
   const { server } = await started(t)
   const { signal } = new AbortController()

@@ -418,3 +418,31 @@ void t.test('the period of a request counts where its role has none', async (t) 
   t.equal(authOf(await create('hour', maker)).lease_duration, 3_600)
   t.match((await create('batch', root)).json(), { errors: [/batch tokens cannot be periodic/] })
 })
+
+void t.test('a look-up without a token is one of the own', async (t) => {
+  const { server, root } = await started(t)
+  const url = '/v1/auth/token/lookup'
+  const put = (name: string, rules: string) =>
+    server.ask('PUT', `/v1/acl/policy/${name}`, { Rules: rules }, root)
+  await put('reads', 'path "auth/token/lookup" { capabilities = ["read"] }')
+  await put('looks', 'path "auth/token/lookup" { capabilities = ["update"] }')
+  const reads = await make(server, root, { policies: ['reads'] })
+  const looks = await make(server, root, { policies: ['looks'] })
+  const neither = await make(server, root, { policies: ['default'] })
+  const ask = (method: string, { client_token: token }: Auth, body?: object) =>
+    server.ask(method, url, body, token)
+  t.equal(inside(await ask('GET', reads)).data?.['id'], reads.client_token)
+  for (const body of [{}, { token: '' }, undefined]) {
+    t.equal(inside(await ask('POST', looks, body)).data?.['id'], looks.client_token)
+    t.equal((await ask('POST', reads, body)).status, 403)
+    t.equal((await ask('POST', neither, body)).status, 403)
+  }
+  t.equal((await ask('GET', looks)).status, 403)
+  t.equal((await ask('GET', neither)).status, 403)
+  for (const method of ['GET', 'POST']) {
+    t.equal((await server.ask(method, url)).status, 403, 'without any token')
+  }
+  const once = await make(server, root, { policies: ['looks'], num_uses: 1 })
+  t.equal(inside(await ask('POST', once)).data?.['num_uses'], 0, 'its last use')
+  t.equal((await ask('POST', once)).status, 403)
+})
