@@ -34,12 +34,27 @@ const ofVault = /^\/v1\/(?:auth|sys|identity)(?:\/|$)/
 const wrapsNothing: readonly unknown[] = [undefined, '', '0', '0s']
 
 /** A client of Vault that asks for an answer wrapped must not get the secret in the clear, nor leave behind what it cannot use. */
-export function refuseWrapping({ request, route, path }: Exchange): void {
-  if (wrapsNothing.includes(request.headers[wrapHeader])) return
-  // The route's as well: the path is as it was sent, with its escapes.
-  if (!ofVault.test(route.path) && !ofVault.test(path)) return
+export function refuseWrapping(exchange: Exchange): void {
+  if (wrapsNothing.includes(exchange.request.headers[wrapHeader])) return
+  if (!isOfVault(exchange)) return
   const reason = outOfScope('/v1/sys/wrapping')?.reason ?? ''
   throw new MusterError('not_implemented', `${reason}: leave X-Vault-Wrap-TTL out`)
+}
+
+const namespaceHeader = 'x-vault-namespace'
+const noNamespace: readonly unknown[] = [undefined, '', '/', 'root', 'root/']
+
+/** What a client of Vault asks of a namespace must not be done in the only one that there is. */
+export function refuseVaultNamespace(exchange: Exchange): void {
+  if (noNamespace.includes(exchange.request.headers[namespaceHeader])) return
+  if (!isOfVault(exchange)) return
+  const reason = outOfScope('/v1/sys/namespaces')?.reason ?? ''
+  throw new MusterError('not_implemented', `${reason}: leave X-Vault-Namespace out`)
+}
+
+/** By the route as well: the path is as it was sent, with its escapes. */
+function isOfVault({ route, path }: Exchange): boolean {
+  return ofVault.test(route.path) || ofVault.test(path)
 }
 
 /** In the query of a request. */

@@ -36,6 +36,7 @@ import {
   originForm,
   refuseControlCharacters,
   refuseOtherRegion,
+  refuseVaultNamespace,
   refuseWrapping,
 } from './request-checks.ts'
 import { requestIdHeader, RequestIds } from './request-id.ts'
@@ -321,6 +322,7 @@ export class HttpServer {
       const admission = this.#admitBrowser(originalUrl, exchange)
       if (exchange.path.includes('%')) refuseControlCharacters(exchange.path)
       refuseWrapping(exchange)
+      refuseVaultNamespace(exchange)
       if (route.anyRegion !== true) refuseOtherRegion(exchange, this.#options.region)
       if (admission?.isPreflight === true) {
         this.#closeIfLast(exchange)

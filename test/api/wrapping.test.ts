@@ -1,4 +1,4 @@
-/** Requests of Vault's clients that want the answer wrapped. */
+/** Requests of Vault's clients that want the answer wrapped, or another namespace. */
 import t from 'tap'
 import type { Route } from '../../src/api/route.ts'
 import { apiFake } from '../support/api-fake.ts'
@@ -14,12 +14,8 @@ const routes = paths.map((path): Route => ({
   },
 }))
 const { app } = apiFake({ routes }).http
-const post = (url: string, ttl?: string) =>
-  app.inject({
-    method: 'POST',
-    url,
-    headers: { ...(ttl !== undefined && { 'X-Vault-Wrap-TTL': ttl }) },
-  })
+const post = (url: string, value?: string, name = 'X-Vault-Wrap-TTL') =>
+  app.inject({ method: 'POST', url, headers: { ...(value !== undefined && { [name]: value }) } })
 
 t.test('what would have to be wrapped is refused, and nothing is done', async (t) => {
   const places = [
@@ -45,4 +41,21 @@ t.test('other requests are served', async (t) => {
     t.equal((await post('/v1/auth/token/create', ttl)).statusCode, 200, ttl ?? 'none')
   }
   t.equal((await post('/v1/var/a', '60')).statusCode, 200, 'not of Vault')
+})
+
+t.test('a namespace of Vault is refused before anything is done', async (t) => {
+  const before = made
+  const within = (url: string, namespace: string) => post(url, namespace, 'X-Vault-Namespace')
+  for (const place of ['auth/token/create', '%61uth/token/create', 'sys/auth/a/b']) {
+    for (const namespace of ['team', 'team/', 'root/team', 'root, team']) {
+      const reply = await within(`/v1/${place}`, namespace)
+      t.equal(reply.statusCode, 501, `${place} ${namespace}`)
+      t.match(reply.json(), { errors: [/namespaces are not served.*leave X-Vault-Namespace out/] })
+    }
+  }
+  t.equal(made, before)
+  for (const namespace of ['', '/', 'root', 'root/']) {
+    t.equal((await within('/v1/auth/token/create', namespace)).statusCode, 200, namespace)
+  }
+  t.equal((await within('/v1/var/a', 'team')).statusCode, 200, 'not of Vault')
 })
