@@ -11,7 +11,7 @@ import type { NodeUsage } from './node-usage.ts'
 import type { Patterns } from './operands.ts'
 import type { WorkOn } from './preempt.ts'
 import type { DeploymentDecision } from './rollout.ts'
-import type { ScheduledJob } from './scheduled-job.ts'
+import type { Awaiting, ScheduledJob } from './scheduled-job.ts'
 import type { ScheduledNode } from './scheduled-node.ts'
 
 export type KnownNode = {
@@ -73,6 +73,8 @@ export type Decision = {
   readonly failed: readonly (readonly [group: string, metrics: Metrics])[]
   /** Ids of those that are cut off with their nodes and may come back. */
   readonly unknown: readonly string[]
+  /** Those that wait: failed or lost and not placed anew yet, or cut off; and when for. */
+  readonly awaiting: readonly Awaiting[]
   /** When a failed or lost allocation is to be placed anew; null: none waits. */
   readonly followUpMs: number | null
   /** When the first of those that are cut off is lost; null: none is. */

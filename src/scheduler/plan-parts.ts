@@ -10,13 +10,22 @@ export const partRowsMax = 128
 
 export type PlanPart = Pick<
   Plan,
-  'place' | 'update' | 'stop' | 'unknown' | 'deployment' | 'deploymentEnds'
+  'place' | 'update' | 'stop' | 'unknown' | 'followUp' | 'deployment' | 'deploymentEnds'
 >
 
-type Rows = Pick<PlanPart, 'place' | 'update' | 'stop' | 'unknown'>
+type Rows = Pick<PlanPart, 'place' | 'update' | 'stop' | 'unknown' | 'followUp'>
+
+export type PartsOptions = {
+  /** Which evaluation looks at some again. */
+  readonly followUp?: Plan['followUp'] | null
+  readonly rowsMax?: number
+}
 
 /** At least one, which may be empty. A deployment that is new or changed is in each: entries that are under way at once come in any order. */
-export function planParts(decision: Decision, rowsMax = partRowsMax): PlanPart[] {
+export function planParts(
+  decision: Decision,
+  { followUp = null, rowsMax = partRowsMax }: PartsOptions = {},
+): PlanPart[] {
   const { stop, update, unknown, place, deployment } = decision
   const { create, resize, ends } = deployment
   const named = create ?? resize
@@ -38,6 +47,10 @@ export function planParts(decision: Decision, rowsMax = partRowsMax): PlanPart[]
     if (rows.unknown !== undefined) {
       part = { ...part, unknown: [...(part.unknown ?? []), ...rows.unknown] }
     }
+    if (rows.followUp !== undefined) {
+      const ids = [...(part.followUp?.ids ?? []), ...rows.followUp.ids]
+      part = { ...part, followUp: { ...rows.followUp, ids } }
+    }
     part.place.push(...(rows.place ?? []))
     part.update.push(...(rows.update ?? []))
     part.stop.push(...(rows.stop ?? []))
@@ -48,10 +61,20 @@ export function planParts(decision: Decision, rowsMax = partRowsMax): PlanPart[]
   for (const { allocation, stop: before } of place) {
     add({ place: [allocation], stop: before === null ? [] : [before] })
   }
+  for (const id of followUp?.ids ?? []) {
+    if (followUp !== null) add({ followUp: { ...followUp, ids: [id] } })
+  }
   return [...parts, part]
 }
 
-function countOf({ place = [], update = [], stop = [], unknown = [] }: Partial<Rows>): number {
+function countOf({
+  place = [],
+  update = [],
+  stop = [],
+  unknown = [],
+  followUp,
+}: Partial<Rows>): number {
   const preempted = place.reduce((sum, { preempts = [] }) => sum + preempts.length, 0)
-  return place.length + preempted + update.length + stop.length + unknown.length
+  const named = unknown.length + (followUp?.ids.length ?? 0)
+  return place.length + preempted + update.length + stop.length + named
 }

@@ -3,7 +3,7 @@ import { isClientTerminal, wasCutShort, type AllocationRow } from '../domains/al
 import { isCanarying as isTried } from '../domains/deployments/model.ts'
 import type { TaskGroup } from '../domains/jobs/model.ts'
 import { allocationName } from './allocation-names.ts'
-import { away, cutOff, type Away } from './away.ts'
+import { awaitingOf, away, cutOff, type Away } from './away.ts'
 import {
   canariesFirst,
   canariesWanted,
@@ -108,6 +108,7 @@ function ofGroup(
     group,
     keep: [...live.filter((row) => !replaced.has(row)), ...cut.map(({ row }) => row)],
     ...cutOff(cut),
+    awaiting: awaitingOf(cut),
     inPlace,
     slots,
     stop,

@@ -5,7 +5,7 @@
 import type { AllocationRow } from '../domains/allocations/model.ts'
 import type { TaskGroup } from '../domains/jobs/model.ts'
 import { freeNames } from './allocation-names.ts'
-import { cutOff } from './away.ts'
+import { awaitingOf, cutOff } from './away.ts'
 import { isCanarying } from '../domains/deployments/model.ts'
 import {
   apart,
@@ -105,6 +105,7 @@ function reconcileGroup(
     ...stop,
     ...canaries.stop,
   ]
+  const held = [...stays, ...cutOffToo, ...canaries.held]
   const changesSpec = outdated.length + inPlace.length > 0
   const changes = changesSpec || placed.length > 0
   const isFirst = !all.some((row) => isOfVersion(row, job))
@@ -118,7 +119,8 @@ function reconcileGroup(
     inPlace,
     slots: placed,
     stop: stops,
-    ...cutOff([...stays, ...cutOffToo, ...canaries.held]),
+    ...cutOff(held),
+    awaiting: awaitingOf(held),
     followUpMs: earliest(
       [...stays, ...canaries.held].flatMap(({ kind, atMs }) =>
         kind === 'away' || atMs === null ? [] : [atMs],

@@ -99,6 +99,7 @@ export function schedule(input: ScheduleInput): Scheduled {
     queued: made?.queued ?? [],
     failed: made?.failed ?? [],
     unknown: groups.flatMap(({ unknown }) => unknown.map(({ id }) => id)),
+    awaiting: groups.flatMap(({ awaiting }) => awaiting),
     followUpMs,
     cutOffUntilMs: earliest(groups.flatMap(({ cutOffUntilMs }) => cutOffUntilMs ?? [])),
     classes: placer?.classes ?? new Map<string, boolean>(),

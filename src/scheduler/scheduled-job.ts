@@ -59,6 +59,9 @@ export function slot(name: string, more: Partial<Omit<Slot, 'name'>> = {}): Slot
   return { name, ...nothing, isCanary: false, ...more }
 }
 
+/** `followupEval`: what it says already. */
+export type Awaiting = Pick<AllocationRow, 'id' | 'followupEval'> & { readonly atMs: number }
+
 export type GroupPlan = {
   readonly group: TaskGroup
   /** Live ones that stay. */
@@ -68,6 +71,8 @@ export type GroupPlan = {
   readonly slots: readonly Slot[]
   /** That are cut off and may come back, and are not known as such yet. */
   readonly unknown: readonly AllocationRow[]
+  /** That are looked at again, and when. */
+  readonly awaiting: readonly Awaiting[]
   /** When the first of those that are cut off is lost; null: none is. */
   readonly cutOffUntilMs: number | null
 }

@@ -1,6 +1,6 @@
 /** Ages as lists show them. */
 import t from 'tap'
-import { agoOf } from '../../src/cli/print/ago.ts'
+import { agoOf, fromNow } from '../../src/cli/print/ago.ts'
 
 // How long ago, in milliseconds, and how it is written.
 const cases: readonly (readonly [number, string])[] = [
@@ -19,3 +19,7 @@ const cases: readonly (readonly [number, string])[] = [
 for (const [ms, expected] of cases) {
   t.equal(agoOf(1_700_000_000_000 - ms, 1_700_000_000_000), expected, `${ms} ms`)
 }
+
+t.equal(fromNow(1_700_000_000_001, 1_700_000_000_000), '1s from now')
+t.equal(fromNow(1_700_000_305_000, 1_700_000_000_000), '5m5s from now')
+t.equal(fromNow(1_700_000_000_000, 1_700_000_000_001), '0s from now')

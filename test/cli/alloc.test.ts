@@ -2,7 +2,16 @@
 import t, { type Test } from 'tap'
 import { standIn, type Reply } from './api-stand-in.ts'
 import { run, type Typed } from './terminal.ts'
-import { allocation, done, evaluated, ids, job, nowMs } from './workloads.ts'
+import {
+  allocation,
+  done,
+  evaluated,
+  evaluation,
+  evaluationPath,
+  ids,
+  job,
+  nowMs,
+} from './workloads.ts'
 
 async function against(t: Test, replies: Readonly<Record<string, Reply | readonly Reply[]>>) {
   const { address, asked } = await standIn(t, replies)
@@ -66,6 +75,27 @@ void t.test('one is shown by the front of its id, with its ports and tasks', asy
   t.match(out, /Started +Task started\n.*Received +Task received by client\n$/, 'the newest first')
   t.match(JSON.parse((await muster('alloc status -json a11')).out), { ID: ids.allocation })
   t.match(await muster('alloc status xyz'), { code: 1, err: /is no id: those of allocations have/ })
+})
+
+void t.test('one that failed says when it is placed anew', async (t) => {
+  const WaitUntil = new Date(nowMs + 5_000).toISOString()
+  const failed = { ...whole, ClientStatus: 'failed', FollowupEvalID: ids.evaluation }
+  const shown = async (allocation: object, evaluation: Reply): Promise<string> => {
+    const { muster } = await against(t, {
+      'GET /v1/allocations': { json: [allocation] },
+      [`GET /v1/allocation/${ids.allocation}`]: { json: allocation },
+      [evaluationPath]: evaluation,
+    })
+    return (await muster('alloc status a11')).out
+  }
+  const waits = { json: evaluation({ Status: 'pending', WaitUntil }) }
+  t.match(await shown(failed, waits), /\nReschedule Eligibility += 5s from now\n/)
+  const unknown = { ...failed, ClientStatus: 'unknown' }
+  t.match(await shown(unknown, waits), /\nLost Unless Back += 5s from now\n/)
+  const over = { json: evaluation({ Status: 'complete', WaitUntil }) }
+  t.notMatch(await shown(failed, over), /from now/)
+  t.notMatch(await shown(failed, { status: 404, text: 'eval not found' }), /from now/)
+  t.notMatch(await shown({ ...failed, NextAllocation: ids.older }, waits), /from now/)
 })
 
 void t.test('one is stopped, and the evaluation is followed', async (t) => {

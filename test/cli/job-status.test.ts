@@ -118,6 +118,27 @@ a2222222  b1111111  web    1        stop     failed   3m12s ago  2m12s ago
   })
 })
 
+t.test('what is placed anew later is shown by group', async (t) => {
+  const WaitUntil = new Date(nowMs + 65_000).toISOString()
+  const { muster } = await against(t, {
+    ...whole,
+    'GET /v1/job/web/evaluations': {
+      json: [evaluation({ Status: 'pending', WaitUntil }), evaluation({ ID: ids.blocked })],
+    },
+    'GET /v1/job/web/allocations': {
+      json: [
+        allocation({ ClientStatus: 'failed', FollowupEvalID: ids.evaluation }),
+        allocation({ ID: ids.older, ClientStatus: 'failed', FollowupEvalID: ids.evaluation }),
+        allocation({ ClientStatus: 'failed', FollowupEvalID: ids.blocked }),
+      ],
+    },
+  })
+  const { out } = await muster('job status web')
+  const table = 'Group  Eval ID   Eval Time\nweb    e1111111  1m5s from now\n\n'
+  t.ok(out.includes(`\nFuture Rescheduling Attempts\n${table}`), out)
+  t.ok((await muster('job status -verbose web')).out.includes(`${ids.evaluation}  ${WaitUntil}`))
+})
+
 t.test('failures of the past are not shown once nothing waits for room', async (t) => {
   const { muster } = await against(t, {
     ...whole,

@@ -32,10 +32,11 @@ export const applyPlan = defineCommand({
   load: async (reader, plan): Promise<PlanFound | null> => {
     const evaluation = evaluationById(reader, plan.evaluation)
     if (evaluation === null || isOver(evaluation)) return null
-    const { place, update, stop, unknown = [] } = plan
+    const { place, update, stop, unknown = [], followUp } = plan
     const rows = rowsOf(reader, [
       ...[...stop, ...update].map(({ id }) => id),
       ...unknown,
+      ...(followUp?.ids ?? []),
       ...place.flatMap(({ id, previous }) => (previous === '' ? [id] : [id, previous])),
       ...place.flatMap(({ preempts = [] }) => preempts),
     ])

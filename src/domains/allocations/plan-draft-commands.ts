@@ -89,6 +89,9 @@ export class PlanDraft {
     }
     for (const one of plan.update) this.#settle(one, isStale ? jobChanged : this.#update(one))
     for (const one of plan.place) this.#settle(one, isStale ? jobChanged : this.#place(one))
+    for (const id of plan.followUp?.ids ?? []) {
+      this.#settle({ id }, isStale ? jobChanged : this.#follow(id))
+    }
     if (!isStale) for (const end of plan.deploymentEnds ?? []) this.#end(end)
     this.#preemptions = this.#evaluationsOfPreempted()
   }
@@ -217,6 +220,16 @@ export class PlanDraft {
     const allocModifyIndex = this.#index
     const clientDescription = unknownDescription
     this.#change({ ...row, clientStatus: 'unknown', clientDescription, allocModifyIndex })
+    return null
+  }
+
+  /** Its times stay: they say when it ended, and from when its delay counts. */
+  #follow(id: string): string | null {
+    const row = this.#rowOf(id)
+    if (row === undefined) return null
+    if (!this.#isOfJob(row)) return 'it is of another job'
+    const followupEval = this.#plan.followUp?.evaluation ?? row.followupEval
+    this.#changed.set(id, { ...row, followupEval, modifyIndex: this.#index })
     return null
   }
 

@@ -39,6 +39,10 @@ export const Plan = record({
   ),
   /** Ids of those whose nodes are cut off: their agents may have them run on. */
   unknown: Type.Optional(Type.Array(RowId, { maxItems: planRowsMax })),
+  /** Of those that wait, which evaluation looks at them again. From `linkedWorkloadsVersion` on. */
+  followUp: Type.Optional(
+    record({ evaluation: RowId, ids: Type.Array(RowId, { maxItems: planRowsMax }) }),
+  ),
   /** Made unless it is there already: each entry of a larger plan has it. Of one that is there, the groups named want these counts now. */
   deployment: Type.Optional(NewDeployment),
   /** Those that are over with it. */

@@ -24,6 +24,12 @@ export const workloadsVersion = 11
  */
 export const settledWorkloadsVersion = 12
 
+/**
+ * The command version from which on allocations say which evaluation looks at them again, and evaluations of a node the index of its
+ * newest change.
+ */
+export const linkedWorkloadsVersion = 20
+
 export const jobIdLengthMax = 256
 export const groupNameLengthMax = 256
 const groupsMax = 256

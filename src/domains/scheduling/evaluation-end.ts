@@ -1,4 +1,5 @@
 /** What becomes of an evaluation that was decided on, and which others follow from it. Pure. */
+import type { Plan } from '../allocations/plan-model.ts'
 import {
   newEvaluation,
   type EvaluationRow,
@@ -50,6 +51,25 @@ export function ended(context: EndContext, decision: Decision): NewEvaluation[] 
     ...(followUp === null ? [] : [followUp]),
     ...over.map((one) => canceled(one, row, nowMs)),
   ].slice(0, writtenMax)
+}
+
+/**
+ * Of the allocations that wait, those that are due with the evaluation that follows, or with one that is there, and do not say so yet. One that
+ * is due later is told once that evaluation has looked at it. `written`: see `ended`.
+ */
+export function followedUp(
+  { open, nowMs }: EndContext,
+  { awaiting }: Decision,
+  written: readonly NewEvaluation[],
+): Plan['followUp'] | null {
+  if (awaiting.length === 0) return null
+  const dueMs = Math.min(...awaiting.map(({ atMs }) => atMs))
+  const next = written.find(({ status }) => status === 'pending') ?? inTime({ open, nowMs }, dueMs)
+  if (next === undefined) return null
+  const ids = awaiting.flatMap(({ id, followupEval, atMs }) =>
+    atMs <= next.waitUntilMs + togetherMs && followupEval !== next.id ? [id] : [],
+  )
+  return ids.length === 0 ? null : { evaluation: next.id, ids }
 }
 
 /** Its plans were refused too often. */
@@ -116,14 +136,22 @@ function followUpOf(
   { followUpMs, cutOffUntilMs }: Decision,
 ): NewEvaluation | null {
   const dueMs = Math.min(followUpMs ?? Infinity, cutOffUntilMs ?? Infinity)
-  if (dueMs === Infinity) return null
-  const isThere = open.some(
-    ({ status, waitUntilMs }) =>
-      status === 'pending' && waitUntilMs > nowMs && waitUntilMs <= dueMs + togetherMs,
-  )
-  if (isThere) return null
+  if (dueMs === Infinity || inTime({ open, nowMs }, dueMs) !== undefined) return null
   const triggeredBy = dueMs === followUpMs ? 'alloc-failure' : 'max-disconnect-timeout'
   return following(row, { id: newId(), nowMs, triggeredBy, waitUntilMs: Math.ceil(dueMs) })
+}
+
+/** The last one of those that are due before something is, or at about the same time. */
+function inTime(
+  { open, nowMs }: Pick<EndContext, 'open' | 'nowMs'>,
+  dueMs: number,
+): EvaluationRow | undefined {
+  return open
+    .filter(
+      ({ status, waitUntilMs }) =>
+        status === 'pending' && waitUntilMs > nowMs && waitUntilMs <= dueMs + togetherMs,
+    )
+    .toSorted((left, right) => right.waitUntilMs - left.waitUntilMs)[0]
 }
 
 function following(

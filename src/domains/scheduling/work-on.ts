@@ -7,7 +7,12 @@ import type { Reader } from '../../fsm/domain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { allOf } from '../../lib/pages.ts'
 import type { Plan, PlanOutcome } from '../allocations/plan-model.ts'
-import { isTerminal, type EvaluationRow, type NewEvaluation } from '../evaluations/model.ts'
+import {
+  isTerminal,
+  linkedWorkloadsVersion,
+  type EvaluationRow,
+  type NewEvaluation,
+} from '../evaluations/model.ts'
 import { evaluationById, openEvaluationsOfJob } from '../evaluations/queries.ts'
 import type { Decision } from '../../scheduler/decision.ts'
 import type { Patterns } from '../../scheduler/operands.ts'
@@ -15,7 +20,7 @@ import { planParts, type PlanPart } from '../../scheduler/plan-parts.ts'
 import { onView, type OpenView } from '../host.ts'
 import type { ClusterMirror } from './cluster-mirror.ts'
 import { decide, scheduledJobOf, seenJob, type SeenJob } from './decide.ts'
-import { ended, givenUp, refusedTooOften, type EndContext } from './evaluation-end.ts'
+import { ended, followedUp, givenUp, refusedTooOften, type EndContext } from './evaluation-end.ts'
 import { attemptsMax } from './model.ts'
 
 /** Plans of one evaluation, also where each brings something. */
@@ -42,6 +47,8 @@ type Seen = {
   readonly row: EvaluationRow
   readonly open: readonly EvaluationRow[]
   readonly job: SeenJob
+  /** Every server knows `linkedWorkloadsVersion`. */
+  readonly linksFollowUps: boolean
 }
 
 export async function workOn(id: string, context: WorkContext): Promise<Worked> {
@@ -54,8 +61,9 @@ export async function workOn(id: string, context: WorkContext): Promise<Worked> 
     const { seen, decision } = decided
     context.onState('submitting')
     const end = endContext(seen, context)
-    const parts = planParts(decision)
-    const outcome = await proposeAll(seen, parts, ended(end, decision), context)
+    const written = ended(end, decision)
+    const followUp = seen.linksFollowUps ? followedUp(end, decision, written) : null
+    const outcome = await proposeAll(seen, planParts(decision, { followUp }), written, context)
     if (outcome.type !== 'refused') return outcome.written
     if (!outcome.hasBrought) fruitless += 1
     doubted = outcome.nodes
@@ -109,7 +117,8 @@ async function read(
   if (row === null || isTerminal(row)) return null
   const all = await allOf(openEvaluationsOfJob(reader, row))
   const open = all.filter((other) => other.id !== id)
-  return { row, open, job: await seenJob(reader, row, { clock }) }
+  const linksFollowUps = reader.commandVersion >= linkedWorkloadsVersion
+  return { row, open, job: await seenJob(reader, row, { clock }), linksFollowUps }
 }
 
 type Outcome =
@@ -179,6 +188,7 @@ function nothing(): PlanPart {
   return { place: [], update: [], stop: [] }
 }
 
-function countOf({ place, update, stop, unknown = [] }: PlanPart): number {
-  return place.length + update.length + stop.length + unknown.length
+function countOf({ place, update, stop, unknown = [], followUp }: PlanPart): number {
+  const named = unknown.length + (followUp?.ids.length ?? 0)
+  return place.length + update.length + stop.length + named
 }

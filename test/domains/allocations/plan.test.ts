@@ -257,3 +257,23 @@ void t.test(
     t.equal(total(), 4, 'one that is over stays as it was')
   },
 )
+
+void t.test('what waits says which evaluation looks at it again, and no time moves', async (t) => {
+  const here = await workloads(t)
+  const job = await here.plant()
+  await here.plan(job, { place: [placedOn(job, await here.node(1), 0)] })
+  const before = here.allocation(idOf('allo', 0))
+  const ids = [idOf('allo', 0), idOf('allo', 9)]
+  const followUp = { evaluation: idOf('eval', 77), ids }
+  const { refused } = await here.plan(job, { followUp, nowMs: nowMs + 5_000 })
+  t.same(refused, [], 'one that was collected is no reason to look again')
+  t.strictSame(here.allocation(idOf('allo', 0)), {
+    ...before,
+    followupEval: followUp.evaluation,
+    modifyIndex: here.machine.appliedIndex,
+  })
+  const other = await here.plant('other')
+  t.match(await here.plan(other, { followUp }), { refused: [{ reason: 'it is of another job' }] })
+  const stale = await here.plan({ ...job, index: 1 }, { followUp })
+  t.match(stale, { refused: [{ reason: 'the job changed' }, {}] })
+})

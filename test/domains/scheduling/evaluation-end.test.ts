@@ -7,6 +7,7 @@ import {
 } from '../../../src/domains/scheduling/blocked-evaluations.ts'
 import {
   ended,
+  followedUp,
   givenUp,
   refusedTooOften,
   type EndContext,
@@ -34,6 +35,7 @@ const nothing: Decision = {
   queued: [['web', 0]],
   failed: [],
   unknown: [],
+  awaiting: [],
   followUpMs: null,
   cutOffUntilMs: null,
   classes: new Map([['v1:a', false]]),
@@ -97,6 +99,34 @@ t.test('a failed allocation is looked at again when it is due, by one evaluation
   const tooLate = [row(2, { waitUntilMs: 40_000 })]
   t.equal(ended(context({ open: tooLate }), later).length, 2)
 })
+
+t.test(
+  'what waits names the evaluation that looks at it again, where it is due with it',
+  async (t) => {
+    const waits = (number: number, atMs: number, followupEval = '') => ({
+      id: id(number),
+      atMs,
+      followupEval,
+    })
+    const later = {
+      ...nothing,
+      followUpMs: 31_000,
+      awaiting: [waits(7, 31_000), waits(8, 31_900), waits(9, 40_000)],
+    }
+    const both = [id(7), id(8)]
+    t.same(followedUp(context(), later, ended(context(), later)), {
+      evaluation: id(101),
+      ids: both,
+    })
+    const open = [row(2, { waitUntilMs: 20_000 }), row(3, { waitUntilMs: 31_500 })]
+    const withOthers = context({ open })
+    const marks = followedUp(withOthers, later, ended(withOthers, later))
+    t.same(marks, { evaluation: id(3), ids: both }, 'one that is there')
+    const told = { ...later, awaiting: [waits(7, 31_000, id(3)), waits(9, 40_000)] }
+    t.equal(followedUp(withOthers, told, ended(withOthers, told)), null, 'it says so already')
+    t.equal(followedUp(context(), nothing, ended(context(), nothing)), null)
+  },
+)
 
 t.test('what is cut off is looked at again when its time is over', async (t) => {
   const triggeredBy = 'max-disconnect-timeout'

@@ -1,6 +1,7 @@
 /** The leader's scheduling over a real state: jobs are placed, wait for room, follow their nodes, and survive a new leader. */
 import t, { type Test } from 'tap'
 import type { Plan } from '../../../src/domains/allocations/plan-model.ts'
+import { linkedWorkloadsVersion } from '../../../src/domains/evaluations/model.ts'
 import type { NodeSpec } from '../../../src/domains/nodes/model.ts'
 import {
   defaultSettings,
@@ -112,6 +113,30 @@ t.test('room that an ended allocation leaves is given to what waits', async (t) 
   t.ok(first)
   if (first !== undefined) await here.report([first], { clientStatus: 'complete' })
   await placed(here, 1)
+})
+
+t.test('a failed allocation names the evaluation that will place it anew', async (t) => {
+  const failing = async (version?: number) => {
+    const here = await scheduled(t, version)
+    const duty = here.start()
+    t.teardown(() => duty.stop())
+    await here.state.node(1, roomy)
+    const policy = { Unlimited: true, Delay: 60_000_000_000, DelayFunction: 'constant' }
+    await here.register(jobSpec({ Type: 'batch' }, { ReschedulePolicy: policy }))
+    const [row] = await placed(here, 1)
+    if (row === undefined) throw new Error('none is placed')
+    await here.report([row], { clientStatus: 'failed' })
+    const followUp = await eventually('an evaluation for later', async () =>
+      (await here.evaluations()).find(({ waitUntilMs }) => waitUntilMs > 0),
+    )
+    return { here, row, followUp }
+  }
+  const { here, row, followUp } = await failing()
+  const failed = here.state.allocation(row.id)
+  t.match(failed, { clientStatus: 'failed', followupEval: followUp.id })
+  t.match(followUp, { triggeredBy: 'alloc-failure', modifyIndex: failed?.modifyIndex })
+  const older = await failing(linkedWorkloadsVersion - 1)
+  t.match(older.here.state.allocation(older.row.id), { clientStatus: 'failed', followupEval: '' })
 })
 
 t.test('a new version replaces one by one as health is told', async (t) => {

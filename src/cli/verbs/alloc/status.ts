@@ -9,15 +9,17 @@ import {
   textsOf,
   timeOf,
 } from '../../api/answer.ts'
-import { ApiClient } from '../../api/client.ts'
+import { ApiClient, ApiRefusal } from '../../api/client.ts'
 import { isObject, type Json, type JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { hostPort } from '../../../lib/host-port.ts'
 import { shownId } from '../../ids.ts'
+import { fromNow } from '../../print/ago.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'
 import type { Style } from '../../print/style.ts'
 import { pairs, table, type Cell } from '../../print/table.ts'
 import { exits, type Call, type Verb } from '../../verb.ts'
+import { dueMsOf } from '../eval/due.ts'
 import { allocationPath, findAllocation } from './find.ts'
 import { allocationTable } from './table.ts'
 import { usagesOf } from './usage.ts'
@@ -67,8 +69,10 @@ async function showAllocation(call: Call, client: ApiClient, given: string): Pro
     ? await usagesOf(client, id, allocation)
     : new Map<string, never>()
   const verbose = call.flags.has('verbose')
+  const dueMs = await followUpDueMs(client, allocation)
+  const due = dueMs === null ? null : fromNow(dueMs, call.terminal.nowMs())
   await show(call, allocation, (style) => {
-    const parts = [pairs(overviewOf(allocation, verbose))]
+    const parts = [pairs(overviewOf(allocation, { verbose, due }))]
     const ports = portsOf(allocation)
     if (ports.length > 0) {
       const header = ['Label', 'Address', 'To']
@@ -85,7 +89,22 @@ async function showAllocation(call: Call, client: ApiClient, given: string): Pro
   return exits.ok
 }
 
-function overviewOf(row: JsonObject, verbose: boolean): readonly (readonly [string, Cell])[] {
+/** When the evaluation is due that looks at it again; null: none waits for that, or the caller may not read it. */
+async function followUpDueMs(client: ApiClient, row: JsonObject): Promise<number | null> {
+  const [id, next] = [row['FollowupEvalID'], row['NextAllocation']]
+  if (typeof id !== 'string' || id === '' || (typeof next === 'string' && next !== '')) return null
+  try {
+    return dueMsOf(objectOf(await client.get(`/v1/evaluation/${encodeURIComponent(id)}`)))
+  } catch (error) {
+    if (error instanceof ApiRefusal && [403, 404].includes(error.status)) return null
+    throw error
+  }
+}
+
+function overviewOf(
+  row: JsonObject,
+  { verbose, due }: { readonly verbose: boolean; readonly due: string | null },
+): readonly (readonly [string, Cell])[] {
   const shown = (id: string): string => shownId(id, verbose)
   const linked = (name: string): string => (row[name] === undefined ? '' : textOf(row, name))
   const health = row['DeploymentStatus']
@@ -107,10 +126,16 @@ function overviewOf(row: JsonObject, verbose: boolean): readonly (readonly [stri
     ['Modified', timeOf(row, 'ModifyTime')],
     ['Deployment ID', shown(linked('DeploymentID'))],
     ['Healthy', healthOf(health)],
+    ...(due === null ? [] : [[dueLabel(row), due] as const]),
     ['Replacement Alloc ID', shown(linked('NextAllocation'))],
     ['Replaces Alloc ID', shown(linked('PreviousAllocation'))],
     ...preemptionOf(row, shown),
   ]
+}
+
+/** One that is cut off may come back until then. */
+function dueLabel(row: JsonObject): string {
+  return textOf(row, 'ClientStatus') === 'unknown' ? 'Lost Unless Back' : 'Reschedule Eligibility'
 }
 
 function preemptionOf(

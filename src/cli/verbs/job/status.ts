@@ -12,6 +12,8 @@ import {
 import { ApiClient } from '../../api/client.ts'
 import { isObject, type JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
+import { shownId } from '../../ids.ts'
+import { fromNow } from '../../print/ago.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'
 import type { Style } from '../../print/style.ts'
 import { pairs, table } from '../../print/table.ts'
@@ -20,6 +22,7 @@ import { allocationTable } from '../alloc/table.ts'
 import { brakeHint } from '../brake/brake.ts'
 import { newestDeployment } from '../deployment/find.ts'
 import { deploymentText } from '../deployment/table.ts'
+import { dueMsOf } from '../eval/due.ts'
 import { failureText, hasFailures } from '../eval/failures.ts'
 import { evaluationTable } from '../eval/table.ts'
 import { childrenOf, childrenText, isParameterized, isTemplate, nextLaunch } from './children.ts'
@@ -115,6 +118,16 @@ async function showJob(
     if (failed !== undefined) {
       parts.push(`${style.heading('Placement Failures')}\n${failureText(failed)}`)
     }
+    const coming = reschedulesOf(evaluations, allocations)
+    if (coming.length > 0) {
+      const rows = coming.map(({ group, evaluation, dueMs }) => [
+        group,
+        shownId(evaluation, verbose),
+        verbose ? new Date(dueMs).toISOString() : fromNow(dueMs, terminal.nowMs()),
+      ])
+      const title = style.heading('Future Rescheduling Attempts')
+      parts.push(`${title}\n${table(style, ['Group', 'Eval ID', 'Eval Time'], rows)}`)
+    }
     if (Deployment !== null) {
       const text = deploymentText(style, Deployment, verbose)
       parts.push(`${style.heading('Latest Deployment')}\n${text}`)
@@ -131,6 +144,19 @@ async function showJob(
   })
   if (evaluations.some(isOfNode)) terminal.err(await brakeHint(client))
   return exits.ok
+}
+
+/** By group, the evaluations that wait until allocations that failed, or are cut off, are due. The first that is due comes first. */
+function reschedulesOf(evaluations: readonly JsonObject[], allocations: readonly JsonObject[]) {
+  return evaluations
+    .flatMap((row) => {
+      const [evaluation, dueMs] = [textOf(row, 'ID'), dueMsOf(row)]
+      if (dueMs === null) return []
+      const waiting = allocations.filter((one) => one['FollowupEvalID'] === evaluation)
+      const groups = new Set(waiting.map((one) => textOf(one, 'TaskGroup')))
+      return [...groups].map((group) => ({ group, evaluation, dueMs }))
+    })
+    .toSorted((left, right) => left.dueMs - right.dueMs)
 }
 
 /** What became of a node has the job looked at, which may wait for the storm brake. */
