@@ -12,7 +12,8 @@ import { evaluations } from '../evaluations/table.ts'
 import { evaluationOf, type EvaluatedJob } from '../jobs/job-evaluation-model.ts'
 import { jobOf } from '../jobs/queries.ts'
 import { jobs } from '../jobs/table.ts'
-import { nodeChanged, nodeOffers } from '../nodes/fact-model.ts'
+import { nodeChanged, nodeOffers, type AboutNode } from '../nodes/fact-model.ts'
+import { nodeById } from '../nodes/queries.ts'
 import type { AllocationRow } from './model.ts'
 import { versionOfAllocation } from './queries.ts'
 import { allocations } from './table.ts'
@@ -27,11 +28,11 @@ export const nodeReactions: readonly AnyReaction[] = [
     prefix: ({ node }) => [node],
     since: ({ createIndex }) => createIndex,
     emits: [],
-    react: (reader, moment, { node }, rows) => ({
+    react: (reader, moment, about, rows) => ({
       changes: evaluated(
         reader,
         moment,
-        node,
+        about,
         rows.flatMap((row) => jobBehind(reader, row) ?? []),
       ),
       happened: [],
@@ -46,8 +47,8 @@ export const nodeReactions: readonly AnyReaction[] = [
     prefix: () => ['every'],
     since: ({ createIndex }) => createIndex,
     emits: [],
-    react: (reader, moment, { node }, rows) => ({
-      changes: evaluated(reader, moment, node, rows),
+    react: (reader, moment, about, rows) => ({
+      changes: evaluated(reader, moment, about, rows),
       happened: [],
     }),
   }),
@@ -57,11 +58,13 @@ export const nodeReactions: readonly AnyReaction[] = [
 function evaluated(
   reader: Reader,
   moment: Moment,
-  node: string,
+  { node, unchanged }: AboutNode,
   jobs: readonly EvaluatedJob[],
 ): readonly Change[] {
   const byKey = new Map(jobs.map((job) => [keyOfJob({ ...job, jobId: job.id }), job]))
-  const ofNode = { nodeId: node, nodeModifyIndex: moment.index }
+  const nodeModifyIndex =
+    (unchanged === true ? nodeById(reader, node)?.modifyIndex : null) ?? moment.index
+  const ofNode = { nodeId: node, nodeModifyIndex }
   return [...byKey.values()].map((job) => {
     const id = idOf(reader, moment, node, job)
     const made = { id, triggeredBy: 'node-update', ...ofNode } as const

@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { dateText } from '../../lib/date-text.ts'
 import type { Applied, Reader } from '../../fsm/domain.ts'
 import { commandsByType, defineCommand, put, removeRow, replace, TimeMs } from '../define.ts'
-import { workloadsVersion } from '../evaluations/model.ts'
+import { linkedWorkloadsVersion, workloadsVersion } from '../evaluations/model.ts'
 import { brakeChanges, lossOf } from './brake-commands.ts'
 import type { Storm } from './brake-model.ts'
 import { heldStormOf, stormAt } from './brake-queries.ts'
@@ -321,14 +321,21 @@ export const evaluateNode = defineCommand({
   type: 'nodes.evaluate',
   since: workloadsVersion,
   args: Type.Object({ id: NodeId, nowMs: TimeMs }),
-  load: (reader, { id }) => nodeById(reader, id),
-  apply: (_context, { id, nowMs }, before): Applied<{ readonly modifyIndex: number | null }> =>
+  load: (reader, { id }) => ({
+    before: nodeById(reader, id),
+    unchanged: reader.commandVersion >= linkedWorkloadsVersion,
+  }),
+  apply: (
+    _context,
+    { id, nowMs },
+    { before, unchanged },
+  ): Applied<{ readonly modifyIndex: number | null }> =>
     before === null
       ? { changes: [], outcome: { modifyIndex: null } }
       : {
           changes: [],
           outcome: { modifyIndex: before.modifyIndex },
-          happened: { nowMs, facts: factsOf(id, { offers: true }) },
+          happened: { nowMs, facts: factsOf(id, { offers: true, unchanged }) },
         },
 })
 

@@ -1,7 +1,11 @@
 /** Nodes that change lead to evaluations of the jobs that this concerns, in the same entry. */
 import t from 'tap'
 import { evaluations } from '../../../src/domains/evaluations/table.ts'
-import type { EvaluationRow } from '../../../src/domains/evaluations/model.ts'
+import {
+  linkedWorkloadsVersion,
+  type EvaluationRow,
+} from '../../../src/domains/evaluations/model.ts'
+import { nodeById } from '../../../src/domains/nodes/queries.ts'
 import { idOf, nowMs, placedOn, served, workloads, type Workloads } from './workloads.ts'
 
 /** Those that the last entry made. */
@@ -43,6 +47,24 @@ void t.test('a lost node: the jobs that have work there, one evaluation each', a
   ])
   t.equal(rows.length, 1)
 })
+
+void t.test(
+  'a node that was only looked at: evaluations have the index of its newest change',
+  async (t) => {
+    const here = await workloads(t, linkedWorkloadsVersion - 1)
+    const { node } = await withJobs(here)
+    await here.apply('nodes.evaluate', { id: node, nowMs })
+    const { appliedIndex } = here.machine
+    t.match(await made(here), [{ nodeModifyIndex: appliedIndex }, {}], 'as older programs have it')
+    await here.apply('state.raiseVersion', { version: linkedWorkloadsVersion })
+    await here.apply('nodes.evaluate', { id: node, nowMs })
+    const nodeModifyIndex = here.read((reader) => nodeById(reader, node))?.modifyIndex
+    t.ok(nodeModifyIndex !== undefined && nodeModifyIndex < appliedIndex)
+    t.match(await made(here), [{ nodeModifyIndex }, { nodeModifyIndex }])
+    await here.status(node, 'down')
+    t.match(await made(here), [{ nodeModifyIndex: here.machine.appliedIndex }])
+  },
+)
 
 void t.test('a node that is back, or takes work again: also what runs on every node', async (t) => {
   const here = await workloads(t)
