@@ -1,4 +1,5 @@
 /** What every list takes in the query string, and how it is answered. */
+import { MusterError } from '../lib/errors.ts'
 import type { Listed } from '../rpc/list.ts'
 import type { ApiReply } from './route.ts'
 import type { Search } from './search.ts'
@@ -19,9 +20,19 @@ export function pageOf({ search }: { readonly search: Search }) {
   }
 }
 
+/** As `pageOf`, of lists that Nomad shows backwards on demand. They come in the order of their ids here, of which the reverse says nothing. */
+export function forwardPageOf({ search }: { readonly search: Search }) {
+  if (search.boolean('reverse')) {
+    const text =
+      'reverse=true is not supported: lists come in the order of their ids; leave it out and sort by CreateIndex'
+    throw new MusterError('invalid_argument', text)
+  }
+  return pageOf({ search })
+}
+
 /** `show`: of each row. */
 export function listReply<Row>(listed: Listed<Row>, show: (row: Row) => unknown = same): ApiReply {
-  return { jsonOf: () => listed.rows.map(show), ...listHeaders(listed) }
+  return { jsonOf: () => listed.rows.map((row) => show(row)), ...listHeaders(listed) }
 }
 
 /** Beside the body of a list. */

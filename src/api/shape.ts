@@ -154,6 +154,11 @@ export const filterable: TProperties = optionally({
 /** What every list takes. */
 export const listing: TProperties = { ...prefixed, ...filterable, ...paged }
 
+/** Of lists that Nomad shows backwards on demand. */
+export const forwardOnly: TProperties = optionally({
+  reverse: flag('Must be `false`: rows come in the order of their ids'),
+})
+
 export const ofDatacenter: TProperties = optionally({
   dc: text('The datacenter of the server; any other is refused'),
 })

@@ -1,13 +1,14 @@
 /** `/v1/allocations`, `/v1/allocation/:id`, and allocations of a node, a job or an evaluation. */
 import { Type } from 'typebox'
 import { oneNamespace } from '../../api/one-namespace.ts'
-import { listReply, pageOf } from '../../api/pages.ts'
+import { forwardPageOf, listReply } from '../../api/pages.ts'
 import { smallBodyBytesMax, type DescribedRoute } from '../../api/route.ts'
 import {
   blocking,
   done,
   exampleId,
   flag,
+  forwardOnly,
   inNamespace,
   listing,
   nullable,
@@ -33,14 +34,27 @@ export const allocationRoutes: readonly DescribedRoute[] = [
     path: '/v1/allocations',
     summary: 'List allocations',
     permission: 'filtered',
-    query: { ...blocking, ...listing, ...inNamespace },
+    query: {
+      ...blocking,
+      ...listing,
+      ...forwardOnly,
+      ...inNamespace,
+      ...optionally({
+        resources: flag('With `AllocatedResources`'),
+        task_states: flag('With `TaskStates`, unless it is `false`'),
+      }),
+    },
     reply: ok(Type.Array(AllocationStub)),
     example: {},
     handle: async (request) => {
       const namespace = request.namespace ?? defaultNamespace
-      const args = { ...pageOf(request), namespace }
+      const args = { ...forwardPageOf(request), namespace }
       const { value } = await request.query(allocationMethods.list, args)
-      return listReply(value, shownStub)
+      const extras = {
+        resources: request.search.boolean('resources'),
+        taskStates: request.search.boolean('task_states', true),
+      }
+      return listReply(value, (listed) => shownStub(listed, extras))
     },
   },
   {

@@ -108,21 +108,6 @@ const Preempted = Type.Array(Type.String(), {
   description: 'Of lower priority, that end for it',
 })
 
-export const AllocationStub = Type.Object(
-  {
-    ...common,
-    JobType: text('`service`, `batch`, `system` or `sysbatch`'),
-    JobVersion: count('Version of the job that it runs'),
-    FollowupEvalID: Type.String(),
-    NextAllocation: text('The one that was made instead of it'),
-    DeploymentStatus: nullable(Health),
-    RescheduleTracker: nullable(Tracker),
-    PreemptedAllocations: nullable(Preempted),
-    PreemptedByAllocation: text('That it ends for'),
-  },
-  { title: 'AllocationListStub' },
-)
-
 const Counts = nullable(mapOf(count('Nodes')))
 
 const Metrics = Type.Object(
@@ -188,6 +173,28 @@ const Port = Type.Object({
   HostIP: Type.String(),
 })
 
+const Allocated = Type.Object({
+  Tasks: mapOf(TaskAllocated),
+  Shared: Type.Object({ DiskMB: Type.Integer(), Networks, Ports: Type.Array(Port) }),
+})
+
+export const AllocationStub = Type.Object(
+  {
+    ...common,
+    TaskStates: nullable(common.TaskStates),
+    AllocatedResources: Type.Optional(Allocated),
+    JobType: text('`service`, `batch`, `system` or `sysbatch`'),
+    JobVersion: count('Version of the job that it runs'),
+    FollowupEvalID: Type.String(),
+    NextAllocation: text('The one that was made instead of it'),
+    DeploymentStatus: nullable(Health),
+    RescheduleTracker: nullable(Tracker),
+    PreemptedAllocations: nullable(Preempted),
+    PreemptedByAllocation: text('That it ends for'),
+  },
+  { title: 'AllocationListStub' },
+)
+
 /** What there is of it without its job. */
 const whole = {
   ...common,
@@ -204,10 +211,7 @@ const whole = {
   Resources,
   SharedResources: Resources,
   TaskResources: mapOf(Resources),
-  AllocatedResources: Type.Object({
-    Tasks: mapOf(TaskAllocated),
-    Shared: Type.Object({ DiskMB: Type.Integer(), Networks, Ports: Type.Array(Port) }),
-  }),
+  AllocatedResources: Allocated,
 }
 
 export const Allocation = Type.Object(

@@ -19,9 +19,17 @@ export type ListedAllocation = {
   readonly isCanary: boolean
 }
 
-export function shownStub({ row, jobType, isCanary }: ListedAllocation) {
+/** What a list has beside, and what it has unless it is told not to. */
+export type StubExtras = { readonly resources?: boolean; readonly taskStates?: boolean }
+
+export function shownStub(
+  { row, jobType, isCanary }: ListedAllocation,
+  { resources = false, taskStates = true }: StubExtras = {},
+) {
   return {
     ...shownShort(row),
+    ...(!taskStates && { TaskStates: null }),
+    ...(resources && { AllocatedResources: allocatedOf(row) }),
     JobType: jobType ?? '',
     JobVersion: row.jobVersion,
     FollowupEvalID: row.followupEval,
@@ -81,29 +89,7 @@ export function shownAllocation(row: AllocationRow, isCanary = row.canary === tr
         },
       ]),
     ),
-    AllocatedResources: {
-      Tasks: Object.fromEntries(
-        resources.tasks.map((task) => [
-          task.task,
-          {
-            Cpu: { CpuShares: task.cpuMhz },
-            Memory: { MemoryMB: task.memoryMb, MemoryMaxMB: task.memoryMaxMb ?? 0 },
-            Networks: null,
-            Devices: null,
-          },
-        ]),
-      ),
-      Shared: {
-        DiskMB: resources.diskMb,
-        Networks: networksOf(resources.ports),
-        Ports: resources.ports.map(({ label, value, to, address }) => ({
-          Label: label,
-          Value: value,
-          To: to,
-          HostIP: address,
-        })),
-      },
-    },
+    AllocatedResources: allocatedOf(row),
   }
 }
 
@@ -123,6 +109,32 @@ export function shownJob({ spec, ...version }: JobVersion, job: JobOfAllocation 
     CreateIndex: version.jobCreateIndex,
     ModifyIndex: job?.modifyIndex ?? version.modifyIndex,
     JobModifyIndex: job?.jobModifyIndex ?? version.modifyIndex,
+  }
+}
+
+function allocatedOf({ resources }: AllocationRow) {
+  return {
+    Tasks: Object.fromEntries(
+      resources.tasks.map((task) => [
+        task.task,
+        {
+          Cpu: { CpuShares: task.cpuMhz },
+          Memory: { MemoryMB: task.memoryMb, MemoryMaxMB: task.memoryMaxMb ?? 0 },
+          Networks: null,
+          Devices: null,
+        },
+      ]),
+    ),
+    Shared: {
+      DiskMB: resources.diskMb,
+      Networks: networksOf(resources.ports),
+      Ports: resources.ports.map(({ label, value, to, address }) => ({
+        Label: label,
+        Value: value,
+        To: to,
+        HostIP: address,
+      })),
+    },
   }
 }
 

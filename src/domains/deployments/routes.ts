@@ -1,7 +1,7 @@
 /** `/v1/deployments`, `/v1/deployment/:id`, and the deployments of a job. */
 import { Type } from 'typebox'
 import { oneNamespace } from '../../api/one-namespace.ts'
-import { listReply, pageOf } from '../../api/pages.ts'
+import { forwardPageOf, listReply } from '../../api/pages.ts'
 import {
   smallBodyBytesMax,
   type ApiReply,
@@ -12,6 +12,7 @@ import {
   blocking,
   exampleId,
   flag,
+  forwardOnly,
   inNamespace,
   listing,
   nullable,
@@ -44,12 +45,12 @@ export const deploymentRoutes: readonly DescribedRoute[] = [
     path: '/v1/deployments',
     summary: 'List deployments',
     permission: 'filtered',
-    query: { ...blocking, ...listing, ...inNamespace },
+    query: { ...blocking, ...listing, ...forwardOnly, ...inNamespace },
     reply: ok(Type.Array(Deployment)),
     example: {},
     handle: async (request) => {
       const namespace = request.namespace ?? defaultNamespace
-      const args = { ...pageOf(request), namespace }
+      const args = { ...forwardPageOf(request), namespace }
       const { value } = await request.query(deploymentMethods.list, args)
       return listReply(value, shownDeployment)
     },

@@ -1,9 +1,18 @@
 /** `/v1/evaluations`, `/v1/evaluation/:id`, and the evaluations of a job. */
 import { Type } from 'typebox'
 import { oneNamespace } from '../../api/one-namespace.ts'
-import { listReply, pageOf } from '../../api/pages.ts'
+import { forwardPageOf, listReply } from '../../api/pages.ts'
 import type { DescribedRoute } from '../../api/route.ts'
-import { blocking, exampleId, inNamespace, listing, ok, optionally, text } from '../../api/shape.ts'
+import {
+  blocking,
+  exampleId,
+  forwardOnly,
+  inNamespace,
+  listing,
+  ok,
+  optionally,
+  text,
+} from '../../api/shape.ts'
 import { evaluationMethods } from './methods.ts'
 import { defaultNamespace } from './model.ts'
 import { Evaluation } from './shapes.ts'
@@ -18,6 +27,7 @@ export const evaluationRoutes: readonly DescribedRoute[] = [
     query: {
       ...blocking,
       ...listing,
+      ...forwardOnly,
       ...inNamespace,
       ...optionally({ job: text('Of this job'), status: text('With this status') }),
     },
@@ -26,7 +36,7 @@ export const evaluationRoutes: readonly DescribedRoute[] = [
     handle: async (request) => {
       const { search, namespace } = request
       const { value } = await request.query(evaluationMethods.list, {
-        ...pageOf(request),
+        ...forwardPageOf(request),
         namespace: namespace ?? defaultNamespace,
         job: search.text('job') ?? '',
         status: search.text('status') ?? '',

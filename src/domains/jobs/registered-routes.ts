@@ -2,14 +2,23 @@
 import { Type } from 'typebox'
 import type { Fields } from '../../api/fields.ts'
 import { oneNamespace } from '../../api/one-namespace.ts'
-import { listReply, pageOf } from '../../api/pages.ts'
+import { forwardPageOf, listReply } from '../../api/pages.ts'
 import {
   smallBodyBytesMax,
   type ApiReply,
   type ApiRequest,
   type DescribedRoute,
 } from '../../api/route.ts'
-import { blocking, flag, inNamespace, listing, ok, optionally, text } from '../../api/shape.ts'
+import {
+  blocking,
+  flag,
+  forwardOnly,
+  inNamespace,
+  listing,
+  ok,
+  optionally,
+  text,
+} from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { defaultNamespace } from './model.ts'
 import { registeredJobMethods, type Evaluated, type Registered } from './registered-methods.ts'
@@ -56,15 +65,22 @@ export const registeredJobRoutes: readonly DescribedRoute[] = [
     path: '/v1/jobs',
     summary: 'List jobs',
     permission: 'filtered',
-    query: { ...blocking, ...listing, ...inNamespace },
+    query: {
+      ...blocking,
+      ...listing,
+      ...forwardOnly,
+      ...inNamespace,
+      ...optionally({ meta: flag('With `Meta`') }),
+    },
     reply: ok(Type.Array(JobStub)),
     example: {},
     handle: async (request) => {
       const { value } = await request.query(registeredJobMethods.list, {
-        ...pageOf(request),
+        ...forwardPageOf(request),
         namespace: request.namespace ?? defaultNamespace,
       })
-      return listReply(value, shownStub)
+      const extras = { meta: request.search.boolean('meta') }
+      return listReply(value, (whole) => shownStub(whole, extras))
     },
   },
   {

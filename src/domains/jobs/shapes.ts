@@ -1,6 +1,6 @@
 /** What routes of jobs take and answer. */
 import { Type, type TProperties, type TSchema } from 'typebox'
-import { count, flag, indexes, mapOf, Nanoseconds, nullable, text } from '../../api/shape.ts'
+import { count, flag, indexes, mapOf, Nanoseconds, nullable, text, Texts } from '../../api/shape.ts'
 import { partOf } from './draft-model.ts'
 import { jobBytesMax, JobSpec, TaskGroup } from './model.ts'
 import { Task } from './task-model.ts'
@@ -132,6 +132,7 @@ export const JobStub = Type.Object(
     ...indexes,
     JobModifyIndex: state.JobModifyIndex,
     SubmitTime: Nanoseconds,
+    Meta: Type.Optional(Texts),
   },
   { title: 'JobListStub' },
 )

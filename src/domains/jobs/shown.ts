@@ -63,8 +63,9 @@ export function shownJob({ job, version }: WholeJob) {
   return shownVersion(version, job)
 }
 
-export function shownStub({ job, version }: WholeJob) {
-  const { Name, Datacenters, Periodic } = version.spec
+/** `meta`: with what the job says of itself. */
+export function shownStub({ job, version }: WholeJob, { meta = false } = {}) {
+  const { Name, Datacenters, Periodic, Meta } = version.spec
   return {
     ID: job.id,
     ParentID: job.parent?.id ?? '',
@@ -83,6 +84,7 @@ export function shownStub({ job, version }: WholeJob) {
     ModifyIndex: job.modifyIndex,
     JobModifyIndex: job.jobModifyIndex,
     SubmitTime: nanoseconds(job.submitMs),
+    ...(meta && { Meta }),
   }
 }
 

@@ -9,7 +9,7 @@ import {
   type ApiRequest,
   type DescribedRoute,
 } from '../../api/route.ts'
-import { blocking, exampleId, listing, ok, text } from '../../api/shape.ts'
+import { blocking, exampleId, flag, listing, ok, optionally, text } from '../../api/shape.ts'
 import { site } from '../../api/site.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { nodeMethods, type NodeEvaluated as Evaluated, type NodeWritten } from './methods.ts'
@@ -25,12 +25,23 @@ export const nodeRoutes: readonly DescribedRoute[] = [
     path: '/v1/nodes',
     summary: 'List client nodes',
     permission: 'node:read',
-    query: { ...blocking, ...listing },
+    query: {
+      ...blocking,
+      ...listing,
+      ...optionally({
+        resources: flag('With `NodeResources` and `ReservedResources`'),
+        os: flag('With the attribute `os.name`'),
+      }),
+    },
     reply: ok(Type.Array(NodeStub)),
     example: {},
     handle: async (request) => {
       const { value } = await request.query(nodeMethods.list, pageOf(request))
-      return listReply(value, shownStub)
+      const extras = {
+        resources: request.search.boolean('resources'),
+        os: request.search.boolean('os'),
+      }
+      return listReply(value, (row) => shownStub(row, extras))
     },
   },
   {

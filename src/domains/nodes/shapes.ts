@@ -39,11 +39,6 @@ const common = {
   ...indexes,
 }
 
-export const NodeStub = Type.Object(
-  { ...common, Address: text('Host of its API'), Version: text('Of its program') },
-  { title: 'ClientNodeListStub' },
-)
-
 const Network = Type.Object(
   {
     CIDR: Type.String(),
@@ -57,6 +52,51 @@ const Network = Type.Object(
   { title: 'ClientNodeNetwork' },
 )
 const Networks = Type.Array(Network)
+
+const resources = {
+  NodeResources: Type.Object({
+    Cpu: Type.Object({ CpuShares: count('MHz of all cores') }),
+    Devices: Type.Null(),
+    Disk: Type.Object({ DiskMB: count('Of the data folder') }),
+    Memory: Type.Object({ MemoryMB: count('Of the machine') }),
+    Networks,
+    NodeNetworks: Type.Array(
+      Type.Object({
+        Addresses: Type.Array(
+          Type.Object({
+            Address: Type.String(),
+            Alias: Type.String(),
+            Family: Type.String(),
+            Gateway: Type.String(),
+            ReservedPorts: Type.String(),
+          }),
+        ),
+        Device: Type.String(),
+        MacAddress: Type.String(),
+        Mode: Type.String(),
+      }),
+    ),
+  }),
+  ReservedResources: Type.Object({
+    Cpu: Type.Object({ CpuShares: count('MHz') }),
+    Disk: Type.Object({ DiskMB: count('MiB') }),
+    Memory: Type.Object({ MemoryMB: count('MiB') }),
+    Networks: Type.Object({ ReservedHostPorts: text('As `22,80,8500-8600`') }),
+  }),
+}
+
+export const NodeStub = Type.Object(
+  {
+    ...common,
+    Address: text('Host of its API'),
+    Version: text('Of its program'),
+    // Where the request asks for them.
+    Attributes: Type.Optional(Texts),
+    NodeResources: Type.Optional(resources.NodeResources),
+    ReservedResources: Type.Optional(resources.ReservedResources),
+  },
+  { title: 'ClientNodeListStub' },
+)
 
 const Event = Type.Object(
   {
@@ -89,29 +129,7 @@ export const Node = Type.Object(
     ),
     Links: Texts,
     Meta: Texts,
-    NodeResources: Type.Object({
-      Cpu: Type.Object({ CpuShares: count('MHz of all cores') }),
-      Devices: Type.Null(),
-      Disk: Type.Object({ DiskMB: count('Of the data folder') }),
-      Memory: Type.Object({ MemoryMB: count('Of the machine') }),
-      Networks,
-      NodeNetworks: Type.Array(
-        Type.Object({
-          Addresses: Type.Array(
-            Type.Object({
-              Address: Type.String(),
-              Alias: Type.String(),
-              Family: Type.String(),
-              Gateway: Type.String(),
-              ReservedPorts: Type.String(),
-            }),
-          ),
-          Device: Type.String(),
-          MacAddress: Type.String(),
-          Mode: Type.String(),
-        }),
-      ),
-    }),
+    ...resources,
     Reserved: Type.Object({
       CPU: count('MHz'),
       Devices: Type.Null(),
@@ -119,12 +137,6 @@ export const Node = Type.Object(
       IOPS: count('Always 0'),
       MemoryMB: count('MiB'),
       Networks: Type.Null(),
-    }),
-    ReservedResources: Type.Object({
-      Cpu: Type.Object({ CpuShares: count('MHz') }),
-      Disk: Type.Object({ DiskMB: count('MiB') }),
-      Memory: Type.Object({ MemoryMB: count('MiB') }),
-      Networks: Type.Object({ ReservedHostPorts: text('As `22,80,8500-8600`') }),
     }),
     Resources: Type.Object({
       CPU: count('MHz'),

@@ -6,9 +6,19 @@ import type { DrainStrategy, NodeRow, NodeSpec } from './model.ts'
 /** As Go prints a time that there is none of. */
 const never = '0001-01-01T00:00:00Z'
 
-export function shownStub(row: NodeRow) {
-  const { address, version } = row.spec
-  return { ...shownShort(row), Address: address, Version: version }
+/** What a list has beside. */
+export type StubExtras = { readonly resources?: boolean; readonly os?: boolean }
+
+export function shownStub(row: NodeRow, { resources = false, os = false }: StubExtras = {}) {
+  const { address, version, attributes } = row.spec
+  const system = new Map(attributes).get('os.name') ?? ''
+  return {
+    ...shownShort(row),
+    Address: address,
+    Version: version,
+    ...(os && { Attributes: { 'os.name': system } }),
+    ...(resources && resourcesOf(row.spec)),
+  }
 }
 
 /** What lists and the whole record share. */
@@ -32,15 +42,7 @@ function shownShort({ id, spec, ...row }: NodeRow) {
 export function shownNode(row: NodeRow) {
   const { spec } = row
   const { resources, reserved } = spec
-  const networks = resources.networks.map((network) => ({
-    CIDR: network.cidr,
-    Device: network.device,
-    DynamicPorts: null,
-    IP: network.ip,
-    MBits: network.mbits,
-    Mode: network.mode,
-    ReservedPorts: null,
-  }))
+  const networks = networksOf(spec)
   return {
     ...shownShort(row),
     Attributes: Object.fromEntries(spec.attributes),
@@ -62,25 +64,7 @@ export function shownNode(row: NodeRow) {
     ),
     Links: Object.fromEntries(spec.links),
     Meta: Object.fromEntries(spec.meta),
-    NodeResources: {
-      Cpu: { CpuShares: resources.cpuMhz },
-      Devices: null,
-      Disk: { DiskMB: resources.diskMb },
-      Memory: { MemoryMB: resources.memoryMb },
-      Networks: networks,
-      NodeNetworks: resources.nodeNetworks.map((network) => ({
-        Addresses: network.addresses.map(({ address, alias, family, gateway }) => ({
-          Address: address,
-          Alias: alias,
-          Family: family,
-          Gateway: gateway,
-          ReservedPorts: '',
-        })),
-        Device: network.device,
-        MacAddress: network.macAddress,
-        Mode: network.mode,
-      })),
-    },
+    ...resourcesOf(spec),
     Reserved: {
       CPU: reserved.cpuMhz,
       Devices: null,
@@ -88,12 +72,6 @@ export function shownNode(row: NodeRow) {
       IOPS: 0,
       MemoryMB: reserved.memoryMb,
       Networks: null,
-    },
-    ReservedResources: {
-      Cpu: { CpuShares: reserved.cpuMhz },
-      Disk: { DiskMB: reserved.diskMb },
-      Memory: { MemoryMB: reserved.memoryMb },
-      Networks: { ReservedHostPorts: reserved.ports },
     },
     Resources: {
       CPU: resources.cpuMhz,
@@ -108,6 +86,49 @@ export function shownNode(row: NodeRow) {
     StatusUpdatedAt: Math.floor(row.statusUpdatedMs / 1_000),
     TLSEnabled: spec.tlsEnabled,
   }
+}
+
+function resourcesOf(spec: NodeSpec) {
+  const { resources, reserved } = spec
+  return {
+    NodeResources: {
+      Cpu: { CpuShares: resources.cpuMhz },
+      Devices: null,
+      Disk: { DiskMB: resources.diskMb },
+      Memory: { MemoryMB: resources.memoryMb },
+      Networks: networksOf(spec),
+      NodeNetworks: resources.nodeNetworks.map((network) => ({
+        Addresses: network.addresses.map(({ address, alias, family, gateway }) => ({
+          Address: address,
+          Alias: alias,
+          Family: family,
+          Gateway: gateway,
+          ReservedPorts: '',
+        })),
+        Device: network.device,
+        MacAddress: network.macAddress,
+        Mode: network.mode,
+      })),
+    },
+    ReservedResources: {
+      Cpu: { CpuShares: reserved.cpuMhz },
+      Disk: { DiskMB: reserved.diskMb },
+      Memory: { MemoryMB: reserved.memoryMb },
+      Networks: { ReservedHostPorts: reserved.ports },
+    },
+  }
+}
+
+function networksOf({ resources: { networks } }: NodeSpec) {
+  return networks.map((network) => ({
+    CIDR: network.cidr,
+    Device: network.device,
+    DynamicPorts: null,
+    IP: network.ip,
+    MBits: network.mbits,
+    Mode: network.mode,
+    ReservedPorts: null,
+  }))
 }
 
 export const nodeFilters = new FilterCompiler({

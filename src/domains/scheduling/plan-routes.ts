@@ -138,7 +138,7 @@ function shownPlan(planned: PlannedJob) {
       DesiredTGUpdates: Object.fromEntries(
         desired.map(([group, counts]) => [group, shownDesired(counts)]),
       ),
-      PreemptedAllocs: preempted.length === 0 ? null : preempted.map(shownStub),
+      PreemptedAllocs: preempted.length === 0 ? null : preempted.map((listed) => shownStub(listed)),
     },
     FailedTGAllocs: Object.keys(failed).length === 0 ? null : failed,
     JobModifyIndex: planned.jobModifyIndex,
