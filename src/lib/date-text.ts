@@ -13,3 +13,8 @@ export function dateText(ms: number): string {
 export function nanoseconds(milliseconds: number): number {
   return milliseconds * 1e6
 }
+
+/** As texts say them, for comparisons. */
+export function exactNanoseconds(milliseconds: number): bigint {
+  return BigInt(milliseconds) * 1_000_000n
+}

@@ -29,7 +29,7 @@ import { inNamespace, leastForNamespaces, toNode } from '../../rpc/requirements.
 import { allocationCollector } from './services.ts'
 import {
   allocationFilters,
-  shownStub,
+  filteredAllocation,
   type JobOfAllocation,
   type JobVersion,
   type ListedAllocation,
@@ -57,7 +57,7 @@ const list = defineQuery({
         show: (row, may) =>
           namespace === allNamespaces || namespace === row.namespace ? show(row, may) : null,
         filter: allocationFilters.compile(filter),
-        recordOf: shownStub,
+        recordOf: filteredAllocation,
       },
     )
     return { value, index: reader.tableIndex(allocations) }

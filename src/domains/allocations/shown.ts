@@ -1,5 +1,5 @@
 /** Allocations as clients read them, whole and in lists, and as filters of lists do. */
-import { dateText } from '../../lib/date-text.ts'
+import { dateText, exactNanoseconds } from '../../lib/date-text.ts'
 import { parseDurationNs } from '../../lib/duration.ts'
 import { FilterCompiler } from '../../rpc/filter/filter.ts'
 import { shownMetrics } from '../evaluations/metrics-model.ts'
@@ -38,6 +38,18 @@ export function shownStub(
     RescheduleTracker: trackerOf(row),
     PreemptedAllocations: row.preempts ?? null,
     PreemptedByAllocation: row.preemptedBy ?? '',
+  }
+}
+
+/** What a filter is asked of. */
+export function filteredAllocation(listed: ListedAllocation) {
+  const { previous, deploymentId = '', createMs, modifyMs } = listed.row
+  return {
+    ...shownStub(listed),
+    PreviousAllocation: previous,
+    DeploymentID: deploymentId,
+    CreateTime: exactNanoseconds(createMs),
+    ModifyTime: exactNanoseconds(modifyMs),
   }
 }
 
@@ -283,6 +295,14 @@ export const allocationFilters = new FilterCompiler({
   DesiredDescription: 'string',
   ClientStatus: 'string',
   ClientDescription: 'string',
+  FollowupEvalID: 'string',
+  PreviousAllocation: 'string',
+  NextAllocation: 'string',
+  PreemptedByAllocation: 'string',
+  DeploymentID: 'string',
+  DeploymentStatus: { record: { Healthy: 'boolean', Canary: 'boolean', ModifyIndex: 'unsigned' } },
   CreateIndex: 'unsigned',
   ModifyIndex: 'unsigned',
+  CreateTime: 'integer',
+  ModifyTime: 'integer',
 })

@@ -23,7 +23,7 @@ import {
   newestDeploymentOf,
 } from './queries.ts'
 import { inNamespace, leastForNamespaces } from '../../rpc/requirements.ts'
-import { deploymentFilters, shownDeployment } from './shown.ts'
+import { deploymentFilters, filteredDeployment } from './shown.ts'
 import { deployments } from './table.ts'
 
 const Word = Type.String({ maxLength: 1_024 })
@@ -48,7 +48,7 @@ const list = defineQuery({
         show: (row, may) =>
           isAsked(row) && may(inNamespace(row.namespace, 'read-job')) ? row : null,
         filter: deploymentFilters.compile(filter),
-        recordOf: shownDeployment,
+        recordOf: filteredDeployment,
       },
     )
     return { value, index: reader.tableIndex(deployments) }

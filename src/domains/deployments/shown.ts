@@ -1,5 +1,5 @@
 /** Deployments as clients read them, and as filters of lists do. */
-import { dateText, nanoseconds } from '../../lib/date-text.ts'
+import { dateText, exactNanoseconds, nanoseconds } from '../../lib/date-text.ts'
 import { FilterCompiler } from '../../rpc/filter/filter.ts'
 import type { DeploymentRow, GroupState } from './model.ts'
 
@@ -62,14 +62,29 @@ function shownGroup(group: GroupState) {
   }
 }
 
+/** What a filter is asked of. */
+export function filteredDeployment(row: DeploymentRow) {
+  return {
+    ...shownDeployment(row),
+    CreateTime: exactNanoseconds(row.createMs),
+    ModifyTime: exactNanoseconds(row.modifyMs),
+  }
+}
+
 export const deploymentFilters = new FilterCompiler({
   ID: 'string',
   Namespace: 'string',
   JobID: 'string',
   JobVersion: 'unsigned',
+  JobModifyIndex: 'unsigned',
+  JobSpecModifyIndex: 'unsigned',
+  JobCreateIndex: 'unsigned',
+  IsMultiregion: 'boolean',
   Status: 'string',
   StatusDescription: 'string',
   EvalPriority: 'unsigned',
   CreateIndex: 'unsigned',
   ModifyIndex: 'unsigned',
+  CreateTime: 'integer',
+  ModifyTime: 'integer',
 })

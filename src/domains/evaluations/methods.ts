@@ -8,7 +8,7 @@ import { checkIdPrefix, checkWholeId } from './id-model.ts'
 import type { EvaluationRow } from './model.ts'
 import { evaluationById, evaluationsOfJob, evaluationsWithPrefix } from './queries.ts'
 import { inNamespace, leastForNamespaces } from '../../rpc/requirements.ts'
-import { evaluationFilters, shownEvaluation } from './shown.ts'
+import { evaluationFilters, filteredEvaluation } from './shown.ts'
 import { evaluations } from './table.ts'
 
 const Word = Type.String({ maxLength: 1_024 })
@@ -36,7 +36,7 @@ const list = defineQuery({
         show: (row, may) =>
           isAsked(row) && may(inNamespace(row.namespace, 'read-job')) ? row : null,
         filter: evaluationFilters.compile(filter),
-        recordOf: shownEvaluation,
+        recordOf: filteredEvaluation,
       },
     )
     return { value, index: reader.tableIndex(evaluations) }

@@ -1,5 +1,5 @@
 /** Evaluations as clients read them, and as filters of lists do. */
-import { dateText, nanoseconds } from '../../lib/date-text.ts'
+import { dateText, exactNanoseconds, nanoseconds } from '../../lib/date-text.ts'
 import { FilterCompiler } from '../../rpc/filter/filter.ts'
 import { shownMetrics } from './metrics-model.ts'
 import type { EvaluationRow } from './model.ts'
@@ -42,6 +42,15 @@ export function shownEvaluation(row: EvaluationRow) {
   }
 }
 
+/** What a filter is asked of. */
+export function filteredEvaluation(row: EvaluationRow) {
+  return {
+    ...shownEvaluation(row),
+    CreateTime: exactNanoseconds(row.createMs),
+    ModifyTime: exactNanoseconds(row.modifyMs),
+  }
+}
+
 export const evaluationFilters = new FilterCompiler({
   ID: 'string',
   Namespace: 'string',
@@ -49,11 +58,19 @@ export const evaluationFilters = new FilterCompiler({
   Type: 'string',
   TriggeredBy: 'string',
   JobID: 'string',
+  JobModifyIndex: 'unsigned',
   NodeID: 'string',
+  NodeModifyIndex: 'unsigned',
+  DeploymentID: 'string',
   Status: 'string',
   StatusDescription: 'string',
+  WaitUntil: 'string',
+  NextEval: 'string',
   PreviousEval: 'string',
   BlockedEval: 'string',
+  SnapshotIndex: 'unsigned',
   CreateIndex: 'unsigned',
   ModifyIndex: 'unsigned',
+  CreateTime: 'integer',
+  ModifyTime: 'integer',
 })

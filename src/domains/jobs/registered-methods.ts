@@ -33,7 +33,7 @@ import {
 import { inNamespace, leastForNamespaces } from '../../rpc/requirements.ts'
 import { settingsOf } from '../scheduler-settings/queries.ts'
 import { isOddName, specBytesMax, specBytesOf } from './stored-model.ts'
-import { jobFilters, shownStub } from './shown.ts'
+import { filteredJob, jobFilters } from './shown.ts'
 import { jobs, type JobRow, type JobVersionRow } from './table.ts'
 import { validateJob, warningsOf } from './validate-model.ts'
 import { knowsTimeZone, launchWarning } from './zones.ts'
@@ -61,7 +61,7 @@ const list = defineQuery({
             ? whole
             : null,
         filter: jobFilters.compile(filter),
-        recordOf: shownStub,
+        recordOf: filteredJob,
       },
     )
     return { value, index: reader.tableIndex(jobs) }

@@ -1,5 +1,5 @@
 /** Jobs as the API shows them. */
-import { nanoseconds } from '../../lib/date-text.ts'
+import { exactNanoseconds, nanoseconds } from '../../lib/date-text.ts'
 import { FilterCompiler } from '../../rpc/filter/filter.ts'
 import { isParameterized } from './kind-model.ts'
 import type { JobSpec } from './model.ts'
@@ -88,6 +88,12 @@ export function shownStub({ job, version }: WholeJob, { meta = false } = {}) {
   }
 }
 
+/** What a filter is asked of. */
+export function filteredJob(whole: WholeJob) {
+  const SubmitTime = exactNanoseconds(whole.job.submitMs)
+  return { ...shownStub(whole, { meta: true }), SubmitTime }
+}
+
 export function shownSummary(row: JobRow) {
   const { namespace, id, groups, children = noChildren, createIndex, modifyIndex } = row
   return {
@@ -117,13 +123,17 @@ export const jobFilters = new FilterCompiler({
   ParentID: 'string',
   Name: 'string',
   Namespace: 'string',
+  Datacenters: { list: 'string' },
+  Meta: { map: 'string' },
   Type: 'string',
   Priority: 'unsigned',
   Periodic: 'boolean',
   ParameterizedJob: 'boolean',
   Stop: 'boolean',
   Status: 'string',
+  StatusDescription: 'string',
   CreateIndex: 'unsigned',
   ModifyIndex: 'unsigned',
   JobModifyIndex: 'unsigned',
+  SubmitTime: 'integer',
 })

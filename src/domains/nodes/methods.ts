@@ -22,7 +22,7 @@ import { otherSecret } from './peer-methods.ts'
 import { nodeById, nodesWithPrefix } from './queries.ts'
 import { leastForNodes, readsNode, writesNode } from './rights.ts'
 import { nodeUplinks } from './services.ts'
-import { nodeFilters, shownStub } from './shown.ts'
+import { filteredNode, nodeFilters } from './shown.ts'
 import { nodes } from './table.ts'
 import { secretPattern, uplinkVersion } from './uplink-words.ts'
 
@@ -50,7 +50,7 @@ const list = defineQuery({
         keyOf: nodes.key,
         show,
         filter: nodeFilters.compile(filter),
-        recordOf: shownStub,
+        recordOf: filteredNode,
       },
     )
     return { value, index: reader.tableIndex(nodes) }

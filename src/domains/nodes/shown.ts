@@ -21,6 +21,12 @@ export function shownStub(row: NodeRow, { resources = false, os = false }: StubE
   }
 }
 
+/** What a filter is asked of. */
+export function filteredNode(row: NodeRow) {
+  const { attributes, meta } = row.spec
+  return { ...shownStub(row), Attributes: new Map(attributes), Meta: new Map(meta) }
+}
+
 /** What lists and the whole record share. */
 function shownShort({ id, spec, ...row }: NodeRow) {
   return {
@@ -144,9 +150,26 @@ export const nodeFilters = new FilterCompiler({
   StatusDescription: 'string',
   CreateIndex: 'unsigned',
   ModifyIndex: 'unsigned',
+  Attributes: { map: 'string' },
+  Meta: { map: 'string' },
   Drivers: {
     map: {
-      record: { Detected: 'boolean', Healthy: 'boolean', HealthDescription: 'string' },
+      record: {
+        Attributes: { map: 'string' },
+        Detected: 'boolean',
+        Healthy: 'boolean',
+        HealthDescription: 'string',
+        UpdateTime: 'string',
+      },
+    },
+  },
+  LastDrain: {
+    record: {
+      StartedAt: 'string',
+      UpdatedAt: 'string',
+      Status: 'string',
+      AccessorID: 'string',
+      Meta: { map: 'string' },
     },
   },
 })

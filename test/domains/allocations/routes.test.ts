@@ -125,6 +125,19 @@ void t.test('lists: all, of a job, of an evaluation, of a node', async (t) => {
   t.notOk('Job' in ((json as object[])[0] ?? {}))
   const filter = encodeURIComponent('ClientStatus == "running"')
   t.strictSame(ids((await get(`/v1/allocations?filter=${filter}`)).json), [first])
+  const whole = (await get(`/v1/allocation/${first}`)).json as Shown
+  const fields = [
+    `CreateTime == ${nowMs}000000 and ModifyTime == ${nowMs}000000`,
+    'NextAllocation == "" and PreviousAllocation == "" and DeploymentID == ""',
+    'FollowupEvalID == ""',
+    'DeploymentStatus.Healthy == true',
+  ]
+  const fitting = encodeURIComponent(fields.join(' and '))
+  t.strictSame(ids((await get(`/v1/allocations?filter=${fitting}`)).json), [first])
+  const { AllocatedResources } = whole
+  const more = (await get('/v1/allocations?resources=true&task_states=false')).json
+  t.match(more, [{ AllocatedResources, TaskStates: null }, {}])
+  t.strictSame((await get('/v1/allocations?resources=false&task_states=true')).json, json)
   t.strictSame(ids((await get('/v1/allocations?per_page=1')).json), [first])
   t.strictSame((await get('/v1/job/none/allocations')).json, [])
   await here.apply('test.purgeJob', { id: 'web' })

@@ -56,6 +56,10 @@ void t.test('one is read, listed, and found by its job', async (t) => {
   ]) {
     t.strictSame((await ask('GET', path)).json, [whole], path)
   }
+  const { CreateTime, JobCreateIndex } = whole as Readonly<Record<string, number>>
+  const exactly = `CreateTime == ${CreateTime} and JobCreateIndex == ${JobCreateIndex}`
+  const filtered = await ask('GET', `/v1/deployments?filter=${encodeURIComponent(exactly)}`)
+  t.strictSame(filtered.json, [whole])
   t.strictSame((await ask('GET', '/v1/job/web/deployment')).json, whole)
   t.equal((await ask('GET', '/v1/job/none/deployment')).json, null)
   t.strictSame((await ask('GET', '/v1/deployments?namespace=other')).json, [])

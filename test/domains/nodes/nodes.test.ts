@@ -317,6 +317,21 @@ t.test('lists follow the rules of prefixes, filters and pages', async (t) => {
   t.same(await names('prefix=111'), 400, 'an odd number')
   t.same(await names('prefix=zz'), 400)
   t.same(await names('filter=Name%20%3D%3D%20other'), ['other'])
+  const fitting = (filter: string) => names(`filter=${encodeURIComponent(filter)}`)
+  t.same(await fitting('LastDrain.Status == draining'), [])
+  await server.ask('PUT', `/v1/node/${id}/drain`, { DrainSpec: { Deadline: 0 } })
+  t.same(await fitting('LastDrain.Status == draining and LastDrain.Meta is empty'), ['box'])
+  t.same(await fitting('Attributes["cpu.arch"] is not nil'), ['box', 'other'])
+  t.same(await fitting('Meta.rack == r1'), ['box', 'other'])
+  t.same(await fitting('Meta.rack == r9 or Attributes["os.name"] == none'), [])
+  t.same(await fitting('Drivers.raw_exec.Attributes is nil'), ['box', 'other'])
+  const whole = (await server.ask('GET', `/v1/node/${id}`)).json() as Shown
+  const { NodeResources, ReservedResources } = whole
+  const stubs = async (query: string) =>
+    (await server.ask('GET', `/v1/nodes?prefix=${id}&${query}`)).json() as readonly Shown[]
+  const [plain, full] = [await stubs(''), await stubs('resources=true&os=true')]
+  const more = { NodeResources, ReservedResources, Attributes: { 'os.name': '' } }
+  t.strictSame(full, [{ ...plain[0], ...more }])
   const page = await server.ask('GET', '/v1/nodes?per_page=1')
   t.match(page.json(), [{ Name: 'box', Address: '10.0.0.7', Version: '0.1.0' }])
   const token = String(page.headers['x-service-nexttoken'])
