@@ -11,7 +11,7 @@ import { checkIdPrefix, checkWholeId } from '../evaluations/id-model.ts'
 import { jobOf } from '../jobs/queries.ts'
 import { nodeById } from '../nodes/queries.ts'
 import { keyOfName } from '../catalog/model.ts'
-import { allNamespaces, defaultNamespace, type AllocationRow } from './model.ts'
+import { allNamespaces, defaultNamespace, staticPortsOf, type AllocationRow } from './model.ts'
 import { judgedMax, setHealth } from './health-commands.ts'
 import { moveAllocations } from './move-commands.ts'
 import {
@@ -23,6 +23,7 @@ import {
   allocationsWithPrefix,
   isUnpromotedCanary,
   jobTypeOf,
+  specsOf,
   versionOfAllocation,
 } from './queries.ts'
 import { inNamespace, leastForNamespaces, toNode } from '../../rpc/requirements.ts'
@@ -266,6 +267,7 @@ async function listed(
 /** Jobs and versions are read once for all rows of a list. */
 function listedBy(reader: Reader): (row: AllocationRow, may: May) => ListedAllocation | null {
   const types = new Map<string, string | null>()
+  const specOf = specsOf(reader)
   return (row, may) => {
     if (!may(inNamespace(row.namespace, 'read-job'))) return null
     const key = JSON.stringify([row.namespace, row.jobId, row.jobCreateIndex, row.jobVersion])
@@ -274,7 +276,10 @@ function listedBy(reader: Reader): (row: AllocationRow, may: May) => ListedAlloc
       jobType = jobTypeOf(reader, row)
       types.set(key, jobType)
     }
-    return { row, jobType, isCanary: isUnpromotedCanary(reader, row) }
+    const spec = row.resources.ports.length === 0 ? null : specOf(row)
+    const staticPorts = spec === null ? [] : staticPortsOf(spec, row)
+    const isCanary = isUnpromotedCanary(reader, row)
+    return { row, jobType, isCanary, ...(staticPorts.length > 0 && { staticPorts }) }
   }
 }
 

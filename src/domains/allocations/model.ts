@@ -14,7 +14,7 @@ import {
   NamespaceName,
   RowId,
 } from '../evaluations/model.ts'
-import { tasksMax } from '../jobs/model.ts'
+import { tasksMax, type JobSpec } from '../jobs/model.ts'
 import { portLabelLengthMax, portsMax } from '../jobs/network-model.ts'
 import { reschedulesMax } from '../jobs/rules-model.ts'
 import { NodeId, nodeNameLengthMax } from '../nodes/model.ts'
@@ -70,6 +70,18 @@ export const AllocatedResources = record({
   ports: Type.Array(AllocatedPort, { maxItems: portsMax }),
 })
 export type AllocatedResources = Readonly<Static<typeof AllocatedResources>>
+
+/** Labels of the ports of the host that its group wants by their numbers. */
+export function staticPortsOf(
+  { TaskGroups }: JobSpec,
+  { group: name }: { readonly group: string },
+): readonly string[] {
+  const group = TaskGroups.find(({ Name }) => Name === name)
+  if (group === undefined) return []
+  // Of tasks too, as older job files have them.
+  const networks = [...group.Networks, ...group.Tasks.flatMap((task) => task.Resources.Networks)]
+  return networks.flatMap(({ ReservedPorts }) => ReservedPorts.map(({ Label }) => Label))
+}
 
 export const TaskEvent = record({
   type: Word,

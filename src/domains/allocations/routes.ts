@@ -21,7 +21,7 @@ import { DeploymentChange } from '../deployments/shapes.ts'
 import { shownChange } from '../deployments/shown.ts'
 import { judgedMax } from './health-commands.ts'
 import { allocationMethods, type WholeAllocation } from './methods.ts'
-import { defaultNamespace } from './model.ts'
+import { defaultNamespace, staticPortsOf } from './model.ts'
 import { Allocation, AllocationStopped, AllocationStub } from './shapes.ts'
 import { shownAllocation, shownJob, shownStub } from './shown.ts'
 
@@ -214,8 +214,9 @@ export const allocationRoutes: readonly DescribedRoute[] = [
 ]
 
 function shownWhole({ row, version, job, isCanary }: WholeAllocation) {
+  const staticPorts = version === null ? [] : staticPortsOf(version.spec, row)
   return {
-    ...shownAllocation(row, isCanary),
+    ...shownAllocation(row, { isCanary, staticPorts }),
     Job: version === null ? null : shownJob(version, job),
   }
 }

@@ -128,17 +128,21 @@ const Metrics = Type.Object(
   { title: 'AllocationMetrics' },
 )
 
+const Ports = nullable(
+  Type.Array(
+    Type.Object({ Label: Type.String(), Value: count('On the host'), To: count('0: the same') }),
+  ),
+)
+
 const Network = Type.Object(
   {
     CIDR: Type.String(),
     Device: Type.String(),
-    DynamicPorts: Type.Array(
-      Type.Object({ Label: Type.String(), Value: count('On the host'), To: count('0: the same') }),
-    ),
+    DynamicPorts: Ports,
     IP: Type.String(),
     MBits: count('Always 0'),
     Mode: Type.String(),
-    ReservedPorts: Type.Null(),
+    ReservedPorts: Ports,
   },
   { title: 'AllocationNetwork' },
 )

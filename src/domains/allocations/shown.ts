@@ -17,19 +17,21 @@ export type ListedAllocation = {
   readonly jobType: string | null
   /** See `isUnpromotedCanary`. */
   readonly isCanary: boolean
+  /** See `staticPortsOf`. Absent: it has none, or the program that read it is older. */
+  readonly staticPorts?: readonly string[]
 }
 
 /** What a list has beside, and what it has unless it is told not to. */
 export type StubExtras = { readonly resources?: boolean; readonly taskStates?: boolean }
 
 export function shownStub(
-  { row, jobType, isCanary }: ListedAllocation,
+  { row, jobType, isCanary, staticPorts }: ListedAllocation,
   { resources = false, taskStates = true }: StubExtras = {},
 ) {
   return {
     ...shownShort(row),
     ...(!taskStates && { TaskStates: null }),
-    ...(resources && { AllocatedResources: allocatedOf(row) }),
+    ...(resources && { AllocatedResources: allocatedOf(row, staticPorts) }),
     JobType: jobType ?? '',
     JobVersion: row.jobVersion,
     FollowupEvalID: row.followupEval,
@@ -53,9 +55,16 @@ export function filteredAllocation(listed: ListedAllocation) {
   }
 }
 
+/** What a row does not have itself. */
+export type AllocationExtras = Partial<Pick<ListedAllocation, 'isCanary' | 'staticPorts'>>
+
 /** Empty links and records that there are none of are left out, as Nomad does. */
-export function shownAllocation(row: AllocationRow, isCanary = row.canary === true) {
+export function shownAllocation(
+  row: AllocationRow,
+  { isCanary = row.canary === true, staticPorts = [] }: AllocationExtras = {},
+) {
   const { resources } = row
+  const networks = networksOf(resources.ports, staticPorts)
   const cpuMhz = sumOf(resources.tasks.map((task) => task.cpuMhz))
   const memoryMb = sumOf(resources.tasks.map((task) => task.memoryMb))
   const health = healthOf(row, isCanary)
@@ -77,7 +86,7 @@ export function shownAllocation(row: AllocationRow, isCanary = row.canary === tr
       MemoryMB: memoryMb,
       DiskMB: resources.diskMb,
       IOPS: 0,
-      Networks: networksOf(resources.ports),
+      Networks: networks,
       Devices: null,
     },
     SharedResources: {
@@ -85,7 +94,7 @@ export function shownAllocation(row: AllocationRow, isCanary = row.canary === tr
       MemoryMB: 0,
       DiskMB: resources.diskMb,
       IOPS: 0,
-      Networks: networksOf(resources.ports),
+      Networks: networks,
       Devices: null,
     },
     TaskResources: Object.fromEntries(
@@ -101,7 +110,7 @@ export function shownAllocation(row: AllocationRow, isCanary = row.canary === tr
         },
       ]),
     ),
-    AllocatedResources: allocatedOf(row),
+    AllocatedResources: allocatedOf(row, staticPorts),
   }
 }
 
@@ -124,7 +133,7 @@ export function shownJob({ spec, ...version }: JobVersion, job: JobOfAllocation 
   }
 }
 
-function allocatedOf({ resources }: AllocationRow) {
+function allocatedOf({ resources }: AllocationRow, staticPorts: readonly string[] = []) {
   return {
     Tasks: Object.fromEntries(
       resources.tasks.map((task) => [
@@ -139,7 +148,7 @@ function allocatedOf({ resources }: AllocationRow) {
     ),
     Shared: {
       DiskMB: resources.diskMb,
-      Networks: networksOf(resources.ports),
+      Networks: networksOf(resources.ports, staticPorts),
       Ports: resources.ports.map(({ label, value, to, address }) => ({
         Label: label,
         Value: value,
@@ -247,18 +256,23 @@ function shownEvent({ type, timeNs, message, displayMessage, details }: TaskEven
   }
 }
 
-function networksOf(ports: readonly AllocatedPort[]) {
-  const [first] = ports
+function networksOf(all: readonly AllocatedPort[], staticPorts: readonly string[]) {
+  const [first] = all
   if (first === undefined) return null
+  const shown = (isStatic: boolean) => {
+    const ports = all.filter(({ label }) => staticPorts.includes(label) === isStatic)
+    if (ports.length === 0) return null
+    return ports.map(({ label, value, to }) => ({ Label: label, Value: value, To: to }))
+  }
   return [
     {
       CIDR: '',
       Device: '',
-      DynamicPorts: ports.map(({ label, value, to }) => ({ Label: label, Value: value, To: to })),
+      DynamicPorts: shown(false),
       IP: first.address,
       MBits: 0,
       Mode: 'host',
-      ReservedPorts: null,
+      ReservedPorts: shown(true),
     },
   ]
 }

@@ -148,6 +148,38 @@ void t.test('lists: all, of a job, of an evaluation, of a node', async (t) => {
   t.strictSame((await get(`/v1/node/${idOf('none', 0)}/allocations`)).json, [])
 })
 
+void t.test('ports that the group wants by their numbers are told from the others', async (t) => {
+  const { server, here } = await served(t)
+  const node = await here.node(1)
+  const ReservedPorts = [{ Label: 'http', Value: 8_080, To: 0, HostNetwork: 'default' }]
+  const job = await here.plant('web', 'service', { Networks: [{ ReservedPorts }] })
+  const port = (label: string, value: number) => ({ label, value, to: 0, address: '10.0.0.7' })
+  const { resources, ...placed } = placedOn(job, node, 0)
+  const ports = [port('http', 8_080), port('admin', 20_001)]
+  await here.plan(job, {
+    place: [
+      { ...placed, resources: { ...resources, ports } },
+      placedOn(job, node, 1, { ports: [8_081] }),
+      placedOn(job, node, 2),
+    ],
+  })
+  const Networks = [
+    {
+      ReservedPorts: [{ Label: 'http', Value: 8_080, To: 0 }],
+      DynamicPorts: [{ Label: 'admin', Value: 20_001, To: 0 }],
+    },
+  ]
+  const whole = (await server.ask('GET', `/v1/allocation/${first}`)).json()
+  t.match(whole, { Resources: { Networks }, SharedResources: { Networks } })
+  t.match(whole, { AllocatedResources: { Shared: { Networks } } })
+  const list = (await server.ask('GET', '/v1/allocations?resources=true')).json()
+  t.match(list, [
+    { AllocatedResources: { Shared: { Networks } } },
+    { AllocatedResources: { Shared: { Networks: [{ DynamicPorts: null }] } } },
+    { AllocatedResources: { Shared: { Networks: null } } },
+  ])
+})
+
 void t.test('what is no id is refused, what is not there is not found', async (t) => {
   const { server } = await withAllocations(t)
   const status = async (url: string) => (await server.ask('GET', url)).status
