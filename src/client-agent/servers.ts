@@ -1,10 +1,12 @@
 /**
- * The servers that a client agent may ask: as gossip knows them, or as an operator named them, until gossip has news.
+ * The servers that a client agent may ask: as gossip knows them, or as an operator named them, until gossip has news. Those that gossip
+ * knows come to the named ones with a heartbeat some time later, so that the agent is not left with what an operator once wrote.
  * One is asked for as long as it answers, so that its connections stay open; which one is random, so that many agents
  * spread over all servers.
  */
 import type { KnownServers } from '../domains/process/process-info.ts'
 import type { GossipNode, MemberView } from '../gossip/gossip.ts'
+import type { Clock } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { randomInteger, type Random } from '../lib/random.ts'
 import { serverOf } from '../gossip-pool/tags.ts'
@@ -14,6 +16,7 @@ export type ServersOptions = {
   readonly gossip: Pick<GossipNode, 'members' | 'onEvent'>
   readonly region: string
   readonly random: Random
+  readonly clock: Pick<Clock, 'monotonicMs'>
   /** Whatever gossip says: their APIs are asked over TLS. */
   readonly tlsOnly: boolean
   /** Rejects if no server answers there. */
@@ -21,6 +24,9 @@ export type ServersOptions = {
   /** Those that are servers no more, or are not alive: what was asked of them will not be answered. */
   readonly onGone: (place: HttpAddress) => void
 }
+
+/** For so long an operator who named servers has the agent ask no others. */
+export const namedAloneMs = 30_000
 
 const addressPattern = /^(?:\[([0-9a-fA-F:.]{2,45})\]|([A-Za-z0-9._-]{1,253})):(\d{1,5})$/
 
@@ -30,8 +36,8 @@ export class Servers implements KnownServers {
   /** Where the living servers are, by their names in the pool: kept as events come, a pool may have thousands of other members. */
   readonly #found = new Map<string, HttpAddress>()
   #places: readonly HttpAddress[] = []
-  /** By command. */
-  #isNamed = false
+  /** When they were named by command; null: they are those that gossip knows. */
+  #namedMs: number | null = null
 
   constructor(options: ServersOptions) {
     this.#options = options
@@ -76,8 +82,17 @@ export class Servers implements KnownServers {
       const text = `no server answers there, so the list stays as it was: ${silent.join('; ')}`
       throw new MusterError('invalid_argument', text)
     }
-    this.#isNamed = true
+    this.#namedMs = this.#options.clock.monotonicMs()
     this.#take(places)
+  }
+
+  /** One of them answered a heartbeat. */
+  onHeartbeat(): void {
+    const { clock } = this.#options
+    if (this.#namedMs === null || clock.monotonicMs() - this.#namedMs < namedAloneMs) return
+    const found = [...this.#found.values()]
+    const others = found.filter((place) => !this.#places.some((one) => same(one, place)))
+    if (others.length > 0) this.#take([...this.#places, ...others])
   }
 
   /** Whether that member is another server than before, or none. */
@@ -95,8 +110,8 @@ export class Servers implements KnownServers {
 
   #look(): void {
     const found = [...this.#found.values()]
-    if (this.#isNamed && (found.length === 0 || this.#sameAs(found))) return
-    this.#isNamed = false
+    if (this.#namedMs !== null && (found.length === 0 || this.#sameAs(found))) return
+    this.#namedMs = null
     if (!this.#sameAs(found)) this.#take(found)
   }
 

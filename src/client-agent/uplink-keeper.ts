@@ -30,7 +30,7 @@ export type UplinkKeeperOptions = {
   /** What is told of the machine. */
   readonly spec: () => Promise<NodeSpec>
   readonly upstream: Pick<Upstream, 'tlsOf'>
-  readonly servers: Pick<Servers, 'places' | 'demote'>
+  readonly servers: Pick<Servers, 'places' | 'demote' | 'onHeartbeat'>
   /** What clients of servers may ask of this agent. */
   readonly onCall: CallHandler
   readonly onStream: StreamHandler
@@ -184,6 +184,7 @@ export class UplinkKeeper {
   async #heartbeat(uplink: Uplink): Promise<number> {
     const { ttlMs } = await askOver(uplink, heartbeat, {}, heartbeatMs)
     this.#beat = { ttlMs, atMs: this.#options.clock.monotonicMs() }
+    this.#options.servers.onHeartbeat()
     return ttlMs
   }
 

@@ -42,6 +42,7 @@ export function openWays(
     gossip,
     region,
     random,
+    clock,
     tlsOnly: trust.tlsOnly,
     probe: (place) => probe(upstream, place),
     onGone: (place) => {

@@ -1,10 +1,11 @@
 /** Which servers a client agent asks, and in which order. */
 import t from 'tap'
-import { Servers } from '../../src/client-agent/servers.ts'
+import { namedAloneMs, Servers } from '../../src/client-agent/servers.ts'
 import type { GossipEvent, MemberView, Status } from '../../src/gossip/gossip.ts'
 import { seededRandom } from '../../src/lib/random.ts'
 import { clientTagsOf, tagsOf } from '../../src/gossip-pool/tags.ts'
 import type { HttpAddress } from '../../src/lib/host-port.ts'
+import { manualClock } from '../support/manual-clock.ts'
 import { memberView } from '../support/member-view.ts'
 
 const id = (digit: number) => `0000000${digit}-0000-4000-8000-000000000000`
@@ -30,7 +31,9 @@ function pool(t: { teardown(run: () => void): void }, members: MemberView[], tls
   let readings = 0
   const gone: HttpAddress[] = []
   const silent = new Set<string>()
+  const clock = manualClock()
   const servers = new Servers({
+    clock,
     gossip: {
       members: () => {
         readings += 1
@@ -60,7 +63,7 @@ function pool(t: { teardown(run: () => void): void }, members: MemberView[], tls
       tell({ type: 'member-reaped', member: memberView(name, { status: 'left' }) })
   }
   const hosts = () => servers.places.map(({ host }) => host)
-  return { servers, become, tell, hosts, gone, silent, readings: () => readings }
+  return { servers, become, tell, hosts, gone, silent, clock, readings: () => readings }
 }
 
 t.test('those that are up and say where their API is, the one in use first', async (t) => {
@@ -126,6 +129,26 @@ t.test('an operator names them, and gossip has the last word', async (t) => {
   t.same(servers.list(), ['10.0.0.3:4646'])
 })
 
+t.test('those that gossip knows come to named ones with a later heartbeat', async (t) => {
+  const { servers, become, hosts, gone, clock } = pool(t, [server(1), server(2)])
+  servers.onHeartbeat()
+  t.equal(hosts().length, 2)
+  await servers.replace(['10.0.0.9:4646', '10.0.0.1:4646'])
+  const [first] = hosts()
+  const before = gone.length
+  clock.advance(namedAloneMs - 1)
+  servers.onHeartbeat()
+  t.same(servers.list(), ['10.0.0.1:4646', '10.0.0.9:4646'], 'not at once')
+  clock.advance(1)
+  t.equal(hosts().length, 2, 'and not without a heartbeat')
+  servers.onHeartbeat()
+  t.same(servers.list(), ['10.0.0.1:4646', '10.0.0.2:4646', '10.0.0.9:4646'])
+  t.equal(hosts()[0], first, 'the one in use stays the first')
+  t.equal(gone.length, before, 'and nothing that was asked is given up')
+  become(server(1), server(3))
+  t.same(servers.list(), ['10.0.0.1:4646', '10.0.0.3:4646'], 'news of gossip have the last word')
+})
+
 t.test('with an authority to go by, all are asked over TLS whatever they say', async (t) => {
   const { servers, become, gone } = pool(t, [server(1)], true)
   t.same(servers.places, [{ secure: true, host: '10.0.0.1', port: 4646 }])
@@ -142,6 +165,7 @@ t.test('who prefers whom is random', async (t) => {
   for (let agent = 0; agent < 40; agent += 1) {
     const members = [server(1), server(2), server(3)]
     const servers = new Servers({
+      clock: manualClock(),
       gossip: { members: () => members, onEvent: () => () => {} },
       region: 'eu',
       random,
