@@ -6,6 +6,7 @@ import { Type } from 'typebox'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { checkedConfig } from './checked-config.ts'
+import { checkNames, namingWords, withKeptNames } from './dotted-names.ts'
 import {
   ownHandle,
   type Driver,
@@ -45,11 +46,12 @@ export class RawExecDriver implements Driver {
   async start(task: TaskToStart): Promise<StartedTask> {
     const { command, args = [] } = checkedConfig(rule, task.config)
     const { folder, stdout, stderr } = task
-    const env = markedEnv(task)
+    const { env, naming } = withKeptNames(markedEnv(task))
     refuseOtherUser(task)
+    await checkNames(task.env)
     const program = await programOf(command, task)
     const files = filesOf(task)
-    const words = asItIs(files.pids, program, args)
+    const words = asItIs(files.pids, [...namingWords(naming, program), ...args])
     return startProcess({ name: program, words, env, folder, stdout, stderr, ...files })
   }
 
@@ -63,10 +65,13 @@ export class RawExecDriver implements Driver {
 
   async exec(task: TaskToStart, { words, tty }: Exec): Promise<RunningCommand> {
     const [command = '', ...args] = words
-    const { env, folder } = task
+    const { folder } = task
+    const { env, naming } = withKeptNames(task.env)
     refuseOtherUser(task)
-    const program = await programOf(command, task)
-    return runCommand({ program, args, env, folder, tty }, this.#clock)
+    await checkNames(task.env)
+    const named = namingWords(naming, await programOf(command, task))
+    const [program = '', ...more] = named
+    return runCommand({ program, args: [...more, ...args], env, folder, tty }, this.#clock)
   }
 }
 

@@ -107,8 +107,8 @@ export type ProcessToStart = ProcessFiles & {
 }
 
 /** `words` of a command that is run as it is. */
-export function asItIs(pids: string, command: string, args: readonly string[]): readonly string[] {
-  return [shell, '-c', below, pids, command, ...args]
+export function asItIs(pids: string, command: readonly string[]): readonly string[] {
+  return [shell, '-c', below, pids, ...command]
 }
 
 type ProcessHandle = Extract<Handle, { type: 'process' }>

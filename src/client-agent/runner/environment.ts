@@ -60,15 +60,25 @@ export function environmentOf(of: TaskOf): TaskEnvironment {
   for (const [name, value] of about) env.set(`NOMAD_${name}`, value)
   for (const [name, value] of about) env.set(`MUSTER_${name}`, value)
   const variables = new Map([...nodeVariables(facts), ...env])
-  for (const [name, value] of Object.entries(task.Env)) {
-    env.set(interpolated(name, variables), interpolated(value, variables))
-  }
-  for (const [name, value] of of.more ?? []) env.set(name, value)
+  const own = new Map([
+    ...Object.entries(task.Env).map(
+      ([name, value]) => [interpolated(name, variables), interpolated(value, variables)] as const,
+    ),
+    ...(of.more ?? []),
+  ])
+  for (const [name, value] of own) env.set(cleanName(name), value)
   // The agent finds its tasks by these.
   env.set('MUSTER_ALLOC_ID', of.assigned.id)
   env.set('MUSTER_TASK_NAME', task.Name)
-  for (const [name, value] of env) variables.set(name, value)
+  for (const [name, value] of [...own, ...env]) variables.set(name, value)
   return { env: Object.fromEntries(env), variables }
+}
+
+/** As Nomad has it: letters, digits but for the first place, dots and underscores; each other byte is an underscore. */
+function cleanName(name: string): string {
+  return Buffer.from(name)
+    .toString('latin1')
+    .replaceAll(/[^A-Za-z0-9_.]|^[0-9]/g, '_')
 }
 
 /** A variable that is not known stays as it is: it may be for the program. */

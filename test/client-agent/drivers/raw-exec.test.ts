@@ -55,6 +55,53 @@ t.test('a task has its environment and folder, and its output is in files', asyn
   t.equal(await readFile(task.stderr, 'utf8'), 'no\n')
 })
 
+t.test('names with a dot arrive, and their values are in no arguments', async (t) => {
+  const env = {
+    ...(await taskOf(t, {})).env,
+    'discovery.type': ' a"b\'c\\d\n$(id) ${GREETING} \u0001é#*',
+    'x.': 'it stays',
+    plain: 'p',
+  }
+  const script = String.raw`tr "\0" "\n" </proc/$PPID/cmdline`
+  const task = await scriptOf(t, script, { env })
+  const running = await driver.start(task)
+  t.teardown(() => running.kill())
+  t.strictSame(await running.ended, known(0))
+  const above = await readFile(task.stdout, 'utf8')
+  t.match(above, /"x\.=\$\{MUSTER_DOTTED_1\}"/)
+  t.notMatch(above, /it stays/)
+  const own = await taskOf(t, { command: '/usr/bin/env', args: ['-0'] }, { env })
+  await (
+    await driver.start(own)
+  ).ended
+  const names = (await readFile(own.stdout, 'utf8')).split('\0')
+  for (const [name, value] of Object.entries(env)) t.ok(names.includes(`${name}=${value}`), name)
+  t.notMatch(names.join('\0'), /MUSTER_DOTTED/)
+})
+
+t.test('a command beside a task has names with a dot too', async (t) => {
+  const env = { ...(await taskOf(t, {})).env, 'a.b': 'c d' }
+  const task = await scriptOf(t, 'sleep 60', { env })
+  for (const tty of [false, true]) {
+    const beside = await driver.exec(task, { words: ['env'], tty })
+    let text = ''
+    for await (const one of beside.output) {
+      if (one.type === 'stdout') text += Buffer.from(one.data).toString()
+    }
+    t.match(text, /^a\.b=c d\r?$/m)
+    t.notMatch(text, /MUSTER_DOTTED/)
+  }
+})
+
+t.test('a program with = in its path is refused beside names with a dot', async (t) => {
+  const env = { ...(await taskOf(t, {})).env, 'a.b': 'c' }
+  const task = await taskOf(t, { command: './a=b' }, { env })
+  await writeFile(join(task.folder, 'a=b'), '#!/bin/sh\n', { mode: 0o700 })
+  await t.rejects(driver.start(task), { code: 'invalid_argument', message: /has = in its path/ })
+  const { 'a.b': _dotted, ...others } = env
+  t.strictSame(await (await driver.start({ ...task, env: others })).ended, known(0))
+})
+
 t.test('output goes behind what earlier runs of the task wrote', async (t) => {
   const task = await scriptOf(t, 'echo two')
   await writeFile(task.stdout, 'one\n')

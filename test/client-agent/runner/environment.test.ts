@@ -122,6 +122,28 @@ t.test('own variables are read through the others', async (t) => {
   t.equal(env['fast'], 'x')
 })
 
+t.test('names have letters, digits, dots and underscores', async (t) => {
+  const Env = { 'discovery.type': 'single-node', 'my-key': 'v', '1st': 'one', 'é x': 'y' }
+  const more = new Map([
+    ['tmpl.dot', '1'],
+    ['tmpl-dash', '2'],
+  ])
+  const of = environmentOf({ ...ofTask, task: { ...main, Env }, more })
+  t.match(of.env, {
+    'discovery.type': 'single-node',
+    my_key: 'v',
+    _st: 'one',
+    ___x: 'y',
+    'tmpl.dot': '1',
+    tmpl_dash: '2',
+  })
+  t.notOk('my-key' in of.env)
+  t.equal(
+    interpolated('${my-key} ${env["my_key"]} ${discovery.type}', of.variables),
+    'v v single-node',
+  )
+})
+
 t.test('variables have values of the node, and what is not known stays', async (t) => {
   const values = {
     '${node.unique.name}-${node.datacenter}': 'box-dc1',

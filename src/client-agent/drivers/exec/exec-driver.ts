@@ -22,6 +22,7 @@ import {
   type StartedTask,
   type TaskToStart,
 } from '../driver.ts'
+import { checkNames } from '../dotted-names.ts'
 import { runCommand, terminalDefault, type RunningCommand } from '../exec-process.ts'
 import {
   filesOf,
@@ -139,9 +140,10 @@ export class ExecDriver implements Driver {
   async #wallsOf(task: TaskToStart, own: TaskToStart['env']) {
     const user = await userOf(task.user)
     const identity = { USER: user.name, LOGNAME: user.name, HOME: '/local', SHELL: '/bin/sh' }
-    const { env, names } = sealed({ ...identity, ...own })
+    await checkNames(own)
+    const { env, names, naming } = sealed({ ...identity, ...own })
     const group = this.#groupOf(task)?.folder ?? null
-    const walls: Walls = { user, names, config: configOf(task.config), group }
+    const walls: Walls = { user, names, naming, config: configOf(task.config), group }
     return { env, walls }
   }
 

@@ -11,6 +11,8 @@
  * of the walls, where the line `ready` says that the task begins, and 4 the standard error of the task.
  */
 
+import { envProgram } from '../dotted-names.ts'
+
 export const sealPrefix = 'MUSTER_SEALED_'
 export const readyLine = 'ready'
 /** Of a script that failed. */
@@ -132,7 +134,7 @@ exec "$@"
 `)
 
 /**
- * Names of variables, \`--\`, then the task's program and its arguments. The program is looked for as \`raw_exec\` does, and made
+ * Names of variables, \`--\`, what `env` is to name anew or nothing, then the task's program and its arguments. The program is looked for as \`raw_exec\` does, and made
  * executable: by the user of the task, who owns what artifacts and templates left.
  */
 export const enter = `
@@ -143,9 +145,11 @@ while [ "$1" != -- ]; do
   shift
 done
 shift
+muster_naming=$1
+shift
 cd /
 unset OLDPWD
-program=$(
+muster_program=$(
   found() { printf %s "$1"; exit; }
   case $1 in
   /*) own=$1 beside=$1 ;;
@@ -163,14 +167,21 @@ program=$(
     if [ -f "$folder/$1" ] && [ -x "$folder/$1" ]; then found "$folder/$1"; fi
   done
 )
-if [ -z "$program" ]; then
+if [ -z "$muster_program" ]; then
   echo "there is no program $1" >&2
   exit ${missingCode}
 fi
+case $muster_naming$muster_program in
+-*/*=*)
+  echo "$muster_program has = in its path, and its environment a name with a dot: rename one" >&2
+  exit ${missingCode}
+  ;;
+esac
 shift
 echo ${readyLine} >&3
 exec 2>&4 3>&- 4>&-
-exec "$program" "$@"
+[ -z "$muster_naming" ] || exec ${envProgram} -S "$muster_naming" "$muster_program" "$@"
+exec "$muster_program" "$@"
 `
 
 /** They would be in each list of processes. */

@@ -4,6 +4,7 @@
  *
  * It stays an environment because arguments of programs are everyone's to read.
  */
+import { withKeptNames } from '../dotted-names.ts'
 import { runMark } from '../supervised-process.ts'
 import { sealPrefix } from './scripts.ts'
 
@@ -27,14 +28,17 @@ export type SealedEnvironment = {
   readonly env: Readonly<Record<string, string>>
   /** Of the variables that are sealed, for `enter`. */
   readonly names: readonly string[]
+  /** Of those whose own names have a dot. */
+  readonly naming: string
 }
 
 /** What is no name for a shell is left out, as the shell above other tasks does. */
-export function sealed(env: Readonly<Record<string, string>>): SealedEnvironment {
+export function sealed(of: Readonly<Record<string, string>>): SealedEnvironment {
+  const { env, naming } = withKeptNames(of)
   const names = Object.keys(env).filter(
     (name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !ofShells.has(name) && !marks.has(name),
   )
   const open = Object.entries(env).filter(([name]) => marks.has(name))
   const hidden = names.map((name) => [`${sealPrefix}${name}`, env[name] ?? ''] as const)
-  return { env: { PATH: path, ...Object.fromEntries([...open, ...hidden]) }, names }
+  return { env: { PATH: path, ...Object.fromEntries([...open, ...hidden]) }, names, naming }
 }

@@ -22,6 +22,8 @@ export type Walls = {
   readonly user: TaskUser
   /** Of its environment. */
   readonly names: readonly string[]
+  /** Of those with a dot, as `enter` takes it. */
+  readonly naming: string
   readonly config: Pick<ExecConfig, 'capabilities' | 'sharesIpc'>
   /** Its control group; null: there is none. */
   readonly group: string | null
@@ -72,7 +74,7 @@ export function unshareWords(sharesIpc: boolean): readonly string[] {
 }
 
 function enterWords(of: Walls, command: readonly string[]): readonly string[] {
-  return [...setprivWords(of), ...script(enter, 'enter', ...of.names, '--', ...command)]
+  return [...setprivWords(of), ...script(enter, 'enter', ...of.names, '--', of.naming, ...command)]
 }
 
 /** From here on there is no way to more rights: no program has its owner's, and no capability comes back. */

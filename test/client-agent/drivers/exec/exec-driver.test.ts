@@ -56,6 +56,20 @@ t.test('an environment comes through byte by byte', async (t) => {
   t.equal(await printedBy(t, driver, 'printf %s "$STRANGE"', { env }), strange)
 })
 
+t.test('names with a dot come through too', async (t) => {
+  const driver = await driverFor(t)
+  if (driver === null) return
+  const task = await execTask(t, driver, '', {
+    config: { command: 'env', args: ['-0'] },
+  })
+  const env = { ...task.env, 'discovery.type': ' a"b\'c\\d\n$(id) ${HOME} é#*', program: 'own' }
+  const running = await started(t, driver, { ...task, env })
+  t.strictSame(await running.ended, known(0))
+  const names = (await readFile(task.stdout, 'utf8')).split('\0')
+  for (const [name, value] of Object.entries(env)) t.ok(names.includes(`${name}=${value}`), name)
+  t.notMatch(names.join('\0'), /MUSTER_(DOTTED|SEALED)/)
+})
+
 t.test('signals reach the task, and tell of its end as they do of any', async (t) => {
   const driver = await driverFor(t)
   if (driver === null) return

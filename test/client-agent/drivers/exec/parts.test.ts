@@ -47,23 +47,26 @@ t.test('a task has the capabilities that it adds and does not drop', async (t) =
 })
 
 t.test('an environment is sealed but for what the agent finds the task by', async (t) => {
-  const { env, names } = sealed({
+  const { env, names, naming } = sealed({
     PATH: '/local',
     LD_PRELOAD: '/local/x.so',
     'BASH_FUNC_mount%%': '() { evil; }',
     'a.b': 'no name for a shell',
+    'a-b': 'no name at all',
     UID: '0',
     'x=$(id)': '',
     MUSTER_ALLOC_ID: 'a',
     MUSTER_TASK_NAME: 'main',
   })
-  t.strictSame(names, ['PATH', 'LD_PRELOAD'])
+  t.strictSame(names, ['PATH', 'LD_PRELOAD', 'MUSTER_DOTTED_0'])
+  t.equal(naming, '-u MUSTER_DOTTED_0 "a.b=${MUSTER_DOTTED_0}"')
   t.strictSame(env, {
     PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
     MUSTER_ALLOC_ID: 'a',
     MUSTER_TASK_NAME: 'main',
     MUSTER_SEALED_PATH: '/local',
     MUSTER_SEALED_LD_PRELOAD: '/local/x.so',
+    MUSTER_SEALED_MUSTER_DOTTED_0: 'no name for a shell',
   })
 })
 
@@ -78,7 +81,7 @@ t.test('a volume is mounted where no one but root made the way to it', async (t)
     }))
     const task = await taskOf(t, {}, { mounts })
     const files = { root: '/r', log: '/l', pids: '/p' }
-    return wordsOf(task, { user, names: [], config, group: null }, files, ['true'])
+    return wordsOf(task, { user, names: [], naming: '', config, group: null }, files, ['true'])
   }
   const words = (await wordsWith('/data', '/srv/deep', '/ro')).join(' ')
   t.match(words, ' /srv /data rw /srv /srv/deep rw /srv /ro ro -- ')

@@ -1,0 +1,57 @@
+/**
+ * Variables whose names have a dot, as `discovery.type`: shells drop them, and shells stand above tasks. So they come as far as the last
+ * shell under names that it keeps, and `env` gives them their own. It finds the values in its environment (`-S` with `${…}`), never in its
+ * arguments, which are everyone's to read.
+ */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { MusterError } from '../../lib/errors.ts'
+
+export const envProgram = '/usr/bin/env'
+const keptPrefix = 'MUSTER_DOTTED_'
+
+type Environment = Readonly<Record<string, string>>
+
+export type Dotted = {
+  readonly env: Environment
+  /** For `env -S`; empty: there are no such names. */
+  readonly naming: string
+}
+
+/** Names that neither shells nor `env` could pass on stay as they are. */
+export function withKeptNames(env: Environment): Dotted {
+  const names = dottedNames(env)
+  if (names.length === 0) return { env, naming: '' }
+  const others = Object.entries(env).filter(([name]) => !names.includes(name))
+  const kept = names.map((name, at) => [`${keptPrefix}${at}`, env[name] ?? ''] as const)
+  const forgotten = kept.map(([name]) => `-u ${name}`)
+  const named = names.map((name, at) => `"${name}=\${${keptPrefix}${at}}"`)
+  return {
+    env: Object.fromEntries([...others, ...kept]),
+    naming: [...forgotten, ...named].join(' '),
+  }
+}
+
+/** The words that run `program` with the names. */
+export function namingWords(naming: string, program: string): readonly string[] {
+  if (naming === '') return [program]
+  if (program.includes('=')) {
+    const text = `${program} has = in its path, and its environment a name with a dot: rename one`
+    throw new MusterError('invalid_argument', text)
+  }
+  return [envProgram, '-S', naming, program]
+}
+
+/** Throws `not_implemented` where the machine's `env` cannot do it, as that of BusyBox. */
+export async function checkNames(env: Environment): Promise<void> {
+  const [name] = dottedNames(env)
+  if (name === undefined) return
+  await promisify(execFile)(envProgram, ['-S', 'true'], { env: {} }).catch(() => {
+    const text = `the variable ${name} has a dot in its name, which needs ${envProgram} of GNU coreutils 8.30 or later on the node: name it without`
+    throw new MusterError('not_implemented', text)
+  })
+}
+
+function dottedNames(env: Environment): readonly string[] {
+  return Object.keys(env).filter((name) => /^[\w.]+$/.test(name) && name.includes('.'))
+}
