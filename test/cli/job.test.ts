@@ -65,6 +65,30 @@ t.test('variables are given by files and options', async (t) => {
   t.match(await muster(['job', 'validate', '-var', 'id', file]), { code: 2, err: /NAME=VALUE/ })
 })
 
+t.test('variables that no option gives are those of the environment', async (t) => {
+  const { muster } = await serverForCli(t, { begin: false })
+  const folder = t.testdir({
+    'job.hcl':
+      'variable "id" {\n  default = "default"\n}\nvariable "dc" {\n  type = list(string)\n}\njob "x" {\n  id = var.id\n  datacenters = var.dc\n}\n',
+    'vars.hcl': 'id = "of file"\n',
+  })
+  const shown = async (env: Readonly<Record<string, string>>, ...more: readonly string[]) => {
+    const { out, err } = await muster(['job', 'validate', ...more, join(folder, 'job.hcl')], {
+      env,
+    })
+    return out + err
+  }
+  const dc = { MUSTER_VAR_dc: '["dc1"]', NOMAD_VAR_other: 'no variable of this file' }
+  t.match(await shown({}), /the variable dc has no default/)
+  const own = { ...dc, NOMAD_VAR_id: 'a b' }
+  t.match(await shown(own), /ID must have no blank/)
+  t.notMatch(await shown(own), /Datacenters|no variable/)
+  t.notMatch(await shown({ ...own, MUSTER_VAR_id: 'a' }), /ID must/, 'our name goes first')
+  const files = ['-var-file', join(folder, 'vars.hcl')]
+  t.match(await shown({ ...dc, NOMAD_VAR_id: 'a' }, ...files), /ID must/, 'a file goes before it')
+  t.notMatch(await shown(own, '-var', 'id=a'), /ID must/, 'and an option does')
+})
+
 t.test('what the examples ask for is registered, shown, evaluated and stopped', async (t) => {
   const { muster } = await serverForCli(t)
   const folder = t.testdir({})

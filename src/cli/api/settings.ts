@@ -96,7 +96,8 @@ function parseAddresses(text: string): readonly [URL, ...URL[]] {
   return first === undefined ? [parseAddress(text)] : [first, ...others]
 }
 
-function fromEnvironment(terminal: Terminal, name: string): string | undefined {
+/** Under Muster's name, else under Nomad's. */
+export function fromEnvironment(terminal: Terminal, name: string): string | undefined {
   return terminal.env(`MUSTER_${name}`) ?? terminal.env(`NOMAD_${name}`)
 }
 

@@ -1,7 +1,9 @@
 /** A job file, HCL or JSON, as the API has the job. */
 import { MusterError, textOf as messageOf } from '../../../lib/errors.ts'
+import { parseHclExpressions } from '../../../lib/hcl-expression.ts'
 import { objectOf } from '../../api/answer.ts'
 import type { ApiClient } from '../../api/client.ts'
+import { fromEnvironment } from '../../api/settings.ts'
 import { isObject, parseJson, type Json, type JsonObject } from '../../../lib/exact-json.ts'
 import { misused, type Flags, type FlagTable } from '../../flags.ts'
 import { Sources } from '../../source.ts'
@@ -11,7 +13,7 @@ export const fileOperand = { usage: 'FILE|-', countMin: 1, countMax: 1 } as cons
 
 export const variableFlags: FlagTable = {
   var: {
-    summary: 'Value of a variable of the file; repeatable',
+    summary: 'Value of a variable of the file [MUSTER_VAR_NAME]; repeatable',
     value: 'NAME=VALUE',
     empty: true,
   },
@@ -24,8 +26,11 @@ export type JobSource = { readonly path: string; readonly text: string; readonly
 export async function readSource(call: Call): Promise<JobSource> {
   const [path = ''] = call.operands
   const sources = new Sources(call.terminal)
-  const variables = await variablesOf(call, sources)
-  return { path, text: await sources.text(path, path === '-' ? 'the job' : path), variables }
+  const given = await givenVariables(call, sources)
+  const text = await sources.text(path, path === '-' ? 'the job' : path)
+  const all = new Map([...variablesOfEnvironment(call, text), ...given])
+  const lines = [...all].map(([name, value]) => `${name} = ${inHcl(value)}\n`)
+  return { path, text, variables: lines.join('') }
 }
 
 export function isJson({ text }: JobSource): boolean {
@@ -80,7 +85,10 @@ export function wordOf(job: JsonObject, name: string): string {
 }
 
 /** What is written on the command line goes before what files say. */
-async function variablesOf({ flags }: Call, sources: Sources): Promise<string> {
+async function givenVariables(
+  { flags }: Call,
+  sources: Sources,
+): Promise<ReadonlyMap<string, Json>> {
   const given = new Map<string, Json>()
   for (const file of flags.all('var-file')) {
     const values = await sources.specification(file)
@@ -91,7 +99,28 @@ async function variablesOf({ flags }: Call, sources: Sources): Promise<string> {
     if (name === undefined) misused('-var is written as NAME=VALUE')
     given.set(name, value)
   }
-  return [...given].map(([name, value]) => `${name} = ${inHcl(value)}\n`).join('')
+  return given
+}
+
+/** Of those that the file declares: the environment is that of other files too. */
+function variablesOfEnvironment(
+  { terminal }: Call,
+  text: string,
+): readonly (readonly [name: string, value: Json])[] {
+  return declaredIn(text).flatMap((name) => {
+    const value = fromEnvironment(terminal, `VAR_${name}`)
+    return value === undefined ? [] : [[name, value] as const]
+  })
+}
+
+/** None where the file cannot be read: the agent says why. */
+function declaredIn(text: string): readonly string[] {
+  try {
+    const { blocks } = parseHclExpressions(text, 'job')
+    return blocks.flatMap(({ name, labels }) => (name === 'variable' ? labels : []))
+  } catch {
+    return []
+  }
 }
 
 /** JSON is HCL but for two escapes, and for what would be a template. */
