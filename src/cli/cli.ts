@@ -6,12 +6,12 @@
  */
 import { MusterError, textOf } from '../lib/errors.ts'
 import { stackTraceOf } from '../lib/stack-trace.ts'
-import { findVerb, type Found } from './find-verb.ts'
+import { findAmongOptions, findVerb, type Found } from './find-verb.ts'
 import { isMisuse, ownWords, parseCommandLine } from './flags.ts'
 import { groupHelp, nextWords, verbHelp } from './help.ts'
 import { nearest } from './nearest.ts'
 import { checkTemplate } from './print/format.ts'
-import { exits, type Terminal, type VerbEntry, type Verbs } from './verb.ts'
+import { exits, type Terminal, type Verbs } from './verb.ts'
 
 const helpWords: readonly string[] = ['-h', '-help', '--help']
 const versionWords: readonly string[] = ['-v', '-version', '--version']
@@ -50,14 +50,18 @@ export async function runCommand(
   if (versionWords.includes(first)) return runCommand(['version'], verbs, terminal)
   if (first === 'help') return help(args.slice(1), verbs, terminal)
   const found = findVerb(args, verbs)
-  if (found.type === 'verb') {
-    const entry = verbs[found.name]
-    if (entry === undefined) throw new MusterError('internal', `no command ${found.name}`)
-    return runVerb(found, entry, verbs, terminal)
-  }
+  if (found.type === 'verb') return runVerb(found, verbs, terminal)
+  const placed = await findAmongOptions(args, verbs, helpWords)
+  if (placed?.type === 'verb') return runVerb(placed, verbs, terminal)
   const end = args.indexOf('--')
   if (asksForHelp(end < 0 ? args : args.slice(0, end))) return help(args, verbs, terminal)
   if (found.type === 'unknown' && found.word === 'help') return help(found.within, verbs, terminal)
+  if (placed !== null) return reporting(placed.name, terminal, () => Promise.reject(placed.error))
+  if (found.type === 'group' && args.length > found.words.length) {
+    const known = [...nextWords(verbs, found.words).keys()].join(', ')
+    const text = `no command stands beside ${args[found.words.length]}; there are ${known}`
+    return misuse(terminal, text, ['help', ...found.words].join(' '))
+  }
   return complain(found, verbs, terminal)
 }
 
@@ -67,10 +71,11 @@ function asksForHelp(words: readonly string[]): boolean {
 
 async function runVerb(
   { name, rest }: Extract<Found, { type: 'verb' }>,
-  entry: VerbEntry,
   verbs: Verbs,
   terminal: Terminal,
 ): Promise<number | null> {
+  const entry = verbs[name]
+  if (entry === undefined) throw new MusterError('internal', `no command ${name}`)
   return reporting(name, terminal, async () => {
     const verb = await entry.load()
     if (asksForHelp(ownWords(rest, verb.flags, verb.operands))) {

@@ -2,7 +2,7 @@
  * What may come next on a half-written command line, for the shells' completion. The scripts know nothing of the
  * commands: they ask the program, so that they never grow old.
  */
-import { findVerb } from './find-verb.ts'
+import { findAmongOptions, findVerb } from './find-verb.ts'
 import { nextWords } from './help.ts'
 import type { Verbs } from './verb.ts'
 
@@ -14,7 +14,9 @@ export async function completions(
   const partial = words.at(-1) ?? ''
   const helped = words[0] === 'help' && words.length > 1
   const before = words.slice(helped ? 1 : 0, -1)
-  const found = findVerb(before, verbs)
+  const first = findVerb(before, verbs)
+  const placed = first.type === 'verb' ? null : await findAmongOptions(before, verbs, [])
+  const found = placed?.type === 'verb' ? placed : first
   if (found.type === 'group') {
     const top = !helped && before.length === 0 ? ['help'] : []
     return begun([...nextWords(verbs, found.words).keys(), ...top], partial)

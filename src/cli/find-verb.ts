@@ -1,4 +1,6 @@
 /** Which command the first words of a command line name. */
+import type { MusterError } from '../lib/errors.ts'
+import { isMisuse, noOperands, parseCommandLine } from './flags.ts'
 import { nextWords } from './help.ts'
 import type { Verbs } from './verb.ts'
 
@@ -22,4 +24,68 @@ export function findVerb(args: readonly string[], verbs: Verbs): Found {
     within.push(word)
   }
   return { type: 'group', words: within }
+}
+
+/** Options before the last word of a command, and their values, at most. */
+const optionsMax = 16
+
+/** No command that may be meant knows these options: what the first of them says. */
+type Misused = { readonly type: 'misused'; readonly name: string; readonly error: MusterError }
+
+type Candidate = {
+  readonly name: string
+  readonly options: readonly string[]
+  readonly after: number
+}
+
+/**
+ * As `findVerb`, where options stand before the words or between them. Which of them have values the command itself knows, so each that
+ * may be meant is asked. Null: there is no command. `aside`: options of all commands.
+ */
+export async function findAmongOptions(
+  args: readonly string[],
+  verbs: Verbs,
+  aside: readonly string[],
+): Promise<Extract<Found, { type: 'verb' }> | Misused | null> {
+  let first: Misused | null = null
+  for (const { name, options, after } of candidates(args, verbs, {
+    at: 0,
+    words: [],
+    options: [],
+  })) {
+    const verb = await verbs[name]?.load()
+    if (verb === undefined) continue
+    try {
+      const known = options.filter((word) => !aside.includes(word))
+      parseCommandLine(known, verb.flags, noOperands)
+      return { type: 'verb', name, rest: [...options, ...args.slice(after)] }
+    } catch (error) {
+      if (!isMisuse(error)) throw error
+      first ??= { type: 'misused', name, error }
+    }
+  }
+  return first
+}
+
+/** Each option once as a switch, and once with the next word as its value. */
+function* candidates(
+  args: readonly string[],
+  verbs: Verbs,
+  { at, words, options }: { at: number; words: readonly string[]; options: readonly string[] },
+): Generator<Candidate> {
+  const word = args[at]
+  if (word === undefined || word === '-' || word === '--' || options.length > optionsMax) return
+  if (word.startsWith('-')) {
+    const value = args[at + 1]
+    yield* candidates(args, verbs, { at: at + 1, words, options: [...options, word] })
+    if (word.includes('=') || value === undefined) return
+    yield* candidates(args, verbs, { at: at + 2, words, options: [...options, word, value] })
+    return
+  }
+  const all = [...words, word]
+  if (nextWords(verbs, all).size > 0) {
+    yield* candidates(args, verbs, { at: at + 1, words: all, options })
+  }
+  const name = all.join(' ')
+  if (Object.hasOwn(verbs, name)) yield { name, options, after: at + 1 }
 }

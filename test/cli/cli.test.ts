@@ -72,6 +72,11 @@ const mistakes: readonly (readonly [string, string])[] = [
     'status -address ftp://x',
     'the address "ftp://x" is no HTTP address; it looks like http://127.0.0.1:4646\nTry: muster help status',
   ],
+  ['-jsno status', 'there is no option -jsno; did you mean -json?\nTry: muster help status'],
+  [
+    'kv -address 127.0.0.1:1',
+    'no command stands beside -address; there are delete, get, list, put\nTry: muster help kv',
+  ],
   [
     'operator raft remove-peer',
     'name the server to remove: -peer-id or -peer-address\nTry: muster help operator raft remove-peer',
@@ -87,6 +92,32 @@ for (const [line, expected] of mistakes) {
     t.same(started, [])
   })
 }
+
+t.test('options stand before and between the words of a command too', async (t) => {
+  for (const line of [
+    '-config a.hcl agent',
+    '-config=a.hcl agent',
+    '--dev=false -config b agent -config a.hcl',
+  ]) {
+    const { started, err } = await run(line.split(' '))
+    t.match(started, [{ dev: false }], line)
+    t.equal(started[0]?.configPaths.at(-1), 'a.hcl')
+    t.equal(err, '')
+  }
+  // Nothing listens there: the command was understood.
+  for (const line of [
+    '-address 127.0.0.1:1 status',
+    '-json -address 127.0.0.1:1 node status',
+    'kv -address=127.0.0.1:1 -namespace status list a',
+    'operator -address 127.0.0.1:1 raft -stale list-peers',
+  ]) {
+    const { code, err } = await run(line.split(' '))
+    t.equal(code, 1, line)
+    t.match(err, /127\.0\.0\.1:1/)
+  }
+  t.match(await run(['-address', 'x', 'status', '-h']), { code: 0, out: /Usage: muster status/ })
+  t.match(await run(['-h', '-json', 'status']), { code: 0, out: /Usage: muster status/ })
+})
 
 t.test('help is asked for in many ways', async (t) => {
   for (const line of ['', 'help', '-h', '--help']) {

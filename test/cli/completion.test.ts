@@ -24,6 +24,8 @@ const cases: readonly (readonly [string, string, string])[] = [
   ['var list -stale', '-q', '-q'],
   ['completion', '', 'bash fish zsh'],
   ['completion', 'z', 'zsh'],
+  ['var -namespace x', 'p', 'purge put'],
+  ['-namespace x var list', '-p', '-page-token -per-page'],
   ['nonsense', '', ''],
   ['operator snapshot restore', 'ba', ''],
 ]
