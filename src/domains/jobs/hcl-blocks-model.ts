@@ -11,12 +11,14 @@ import {
 import type { BlockShape, Members } from './hcl-shape-model.ts'
 
 const port: BlockShape = {
+  title: 'JobPort',
   label: 'Label',
   attributes: {
     static: ['Value', 'whole'],
     to: ['To', 'whole'],
     host_network: ['HostNetwork', 'text'],
   },
+  refused: { ignore_collision: 'IgnoreCollision' },
 }
 
 const network: BlockShape = {
@@ -225,10 +227,12 @@ const task: BlockShape = {
     logs: {
       member: 'LogConfig',
       shape: {
+        title: 'JobLogConfig',
         attributes: {
           max_files: ['MaxFiles', 'whole'],
           max_file_size: ['MaxFileSizeMB', 'whole'],
         },
+        refused: { disabled: 'Disabled' },
       },
       as: 'one',
     },
@@ -259,7 +263,13 @@ const volume: BlockShape = {
     source: ['Source', 'text'],
     read_only: ['ReadOnly', 'flag'],
   },
-  refused: { per_alloc: 'PerAlloc', mount_options: 'MountOptions', sticky: 'Sticky' },
+  refused: {
+    per_alloc: 'PerAlloc',
+    mount_options: 'MountOptions',
+    sticky: 'Sticky',
+    access_mode: 'AccessMode',
+    attachment_mode: 'AttachmentMode',
+  },
 }
 
 const disconnect: BlockShape = {
@@ -307,8 +317,10 @@ const group: BlockShape = {
     volume: { member: 'Volumes', shape: volume, as: 'map' },
   },
   refused: {
+    vault: 'Vault',
     consul: 'Consul',
     max_run_duration: 'MaxRunDuration',
+    prevent_reschedule_on_lost: 'PreventRescheduleOnLost',
   },
   finish: ({ Volumes, ...members }) =>
     Volumes instanceof Map ? { ...members, Volumes: Object.fromEntries(Volumes) } : members,
@@ -363,7 +375,14 @@ export const jobBlock: BlockShape = {
     task: { member: 'Tasks', shape: task, as: 'many' },
     update: { member: 'Update', shape: update, as: 'one' },
   },
-  refused: { multiregion: 'Multiregion', consul_token: 'ConsulToken', vault_token: 'VaultToken' },
+  refused: {
+    multiregion: 'Multiregion',
+    vault: 'Vault',
+    consul: 'Consul',
+    ui: 'UI',
+    consul_token: 'ConsulToken',
+    vault_token: 'VaultToken',
+  },
   finish: groupsOfTasks,
 }
 

@@ -8,14 +8,14 @@ import { parseHclExpressions } from '../../lib/hcl-expression.ts'
 import type { HclExpression } from '../../lib/hcl-tree.ts'
 import { jobBlock } from './hcl-blocks-model.ts'
 import { JobFileReader, type Members } from './hcl-shape-model.ts'
-import { checkVariables, variablesOf } from './hcl-variables-model.ts'
+import { checkVariables, variableBlocksOf, variablesOf } from './hcl-variables-model.ts'
 
 /** In refusals: `job:3:5: …`. */
 const fileName = 'job'
 /** Locals that lead to one another. */
 const localsDepthMax = 32
 const runtimeRoots = ['attr', 'node', 'meta', 'env', 'device', 'driver']
-const knownBlocks = ['job', 'variable', 'locals']
+const knownBlocks = ['job', 'variable', 'variables', 'locals']
 
 /** Throws `invalid_argument` with line and column. `variables`: values as attributes, in HCL too. */
 export function parseJobFile(text: string, variables: string): Members {
@@ -36,7 +36,7 @@ export function parseJobFile(text: string, variables: string): Members {
       evaluator.fail(`a job file has no ${name}; it has ${knownBlocks.join(', ')}`, position)
     }
   }
-  const variableBlocks = blocks.filter(({ name }) => name === 'variable')
+  const variableBlocks = variableBlocksOf(blocks, evaluator)
   const alone = new HclEvaluator(fileName, referToNothing, evaluator.budget)
   names.variables = variablesOf(variableBlocks, variables, alone)
   checkVariables(variableBlocks, evaluator)

@@ -95,12 +95,14 @@ export const update: BlockShape = {
 export const migrate: BlockShape = { attributes: health }
 
 export const restart: BlockShape = {
+  title: 'JobRestart',
   attributes: {
     attempts: ['Attempts', 'whole'],
     interval: ['Interval', 'duration'],
     delay: ['Delay', 'duration'],
     mode: ['Mode', 'text'],
   },
+  refused: { render_templates: 'RenderTemplates' },
 }
 
 export const reschedule: BlockShape = {

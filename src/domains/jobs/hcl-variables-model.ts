@@ -10,6 +10,37 @@ const variablesName = 'variables'
 
 const known = ['type', 'default', 'description', 'sensitive', 'nullable']
 
+/** `variables { a = 1 }`, an older form: each attribute is a variable with that default. */
+export function variableBlocksOf(
+  blocks: readonly HclBlock<HclExpression>[],
+  evaluator: HclEvaluator,
+): readonly HclBlock<HclExpression>[] {
+  return blocks.flatMap((block) => {
+    const { name, labels, body, position } = block
+    if (name === 'variable') return [block]
+    if (name !== 'variables') return []
+    const [nested] = body.blocks
+    if (labels.length > 0 || nested !== undefined) {
+      const right = 'write variables { name = "default" }, or variable "name" { … }'
+      evaluator.fail(
+        `variables has neither a name nor blocks: ${right}`,
+        nested?.position ?? position,
+      )
+    }
+    return [...body.attributes].map(([label, value]) => {
+      const at = body.positions.get(label) ?? position
+      const attributes = new Map([['default', value]])
+      const positions = new Map([['default', at]])
+      return {
+        name: 'variable',
+        labels: [label],
+        body: { attributes, blocks: [], positions },
+        position: at,
+      }
+    })
+  })
+}
+
 /** `given`: attributes by the names of variables. `evaluator`: of values that refer to no other ones. */
 export function variablesOf(
   blocks: readonly HclBlock<HclExpression>[],

@@ -4,6 +4,7 @@
  */
 const mesh = 'is not served: this program has no service mesh'
 const identity = 'is not served: tasks get no identities'
+const vault = 'is not served: let a template read variables of this cluster'
 const consul = 'is not served: services are registered in the catalog of this cluster'
 const csi = 'is not served: volumes are folders of the machines'
 const kept =
@@ -17,18 +18,24 @@ export const harmlessValues: Readonly<Record<string, Readonly<Record<string, str
 
 export const refusedMembers: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   JobSpecification: {
+    Vault: vault,
+    Consul: consul,
+    UI: 'is not served: put descriptions and links into Meta',
     Multiregion: 'is not served: each cluster stands for itself; register the job at each of them',
     ConsulToken: 'does not belong in a job: send a token along with the request',
     VaultToken: 'does not belong in a job: send a token along with the request',
     NodePool: 'is not served: choose nodes by constraints, and leave it out or say default',
   },
   JobTaskGroup: {
+    Vault: vault,
     Consul: consul,
+    PreventRescheduleOnLost:
+      'is not served: Disconnect with LostAfter and Replace false leaves a place free for that long',
     MaxRunDuration: 'is not served: let the task end itself',
   },
   JobTask: {
-    Vault: 'is not served: let a template read variables of this cluster',
-    Secrets: 'is not served: let a template read variables of this cluster',
+    Vault: vault,
+    Secrets: vault,
     Consul: consul,
     CSIPluginConfig: csi,
     Kind: mesh,
@@ -55,7 +62,17 @@ export const refusedMembers: Readonly<Record<string, Readonly<Record<string, str
     Hostname:
       'is not served: tasks have the name of their machine, or what their driver gives them',
   },
-  JobPort: { HostNetwork: 'is not served: ports are those of the address of the machine' },
+  JobRestart: {
+    RenderTemplates:
+      'is not served: templates are rendered anew when what they are made of changes',
+  },
+  JobLogConfig: {
+    Disabled: 'is not served: let the task write to /dev/null what is not wanted',
+  },
+  JobPort: {
+    HostNetwork: 'is not served: ports are those of the address of the machine',
+    IgnoreCollision: 'is not served: a port of a machine is of one allocation at a time',
+  },
   JobService: {
     Connect: mesh,
     Kind: mesh,
@@ -68,5 +85,11 @@ export const refusedMembers: Readonly<Record<string, Readonly<Record<string, str
   JobTemplate: {
     ErrMissingKey: 'is not served: a template waits for keys that are missing',
   },
-  JobVolume: { PerAlloc: csi, MountOptions: csi, Sticky: csi },
+  JobVolume: {
+    PerAlloc: csi,
+    MountOptions: csi,
+    Sticky: csi,
+    AccessMode: csi,
+    AttachmentMode: csi,
+  },
 }

@@ -73,7 +73,7 @@ function checkNames(job: JobSpec, problems: Problems): void {
   }
   if (job.Priority < 1 || job.Priority > 100) problems.add('Priority', 'must be from 1 to 100')
   if (job.Datacenters.length === 0) {
-    problems.add('Datacenters', 'is empty: name one at least, as dc1')
+    problems.add('Datacenters', 'is empty: name one at least, or write ["*"] for all')
   }
   for (const [index, name] of job.Datacenters.entries()) {
     if (name === '') problems.add(`Datacenters[${index}]`, 'is empty')
@@ -115,7 +115,12 @@ function checkGroup(group: TaskGroup, path: string, job: JobSpec, problems: Prob
   checkDisconnects(group, path, job, problems)
   for (const [name, volume] of Object.entries(group.Volumes)) {
     const at = `${path}.Volumes[${JSON.stringify(name)}]`
-    if (volume.Type !== 'host') problems.add(`${at}.Type`, 'must be host')
+    if (volume.Type === 'csi') {
+      problems.add(
+        `${at}.Type`,
+        'csi is not served: volumes are folders of the machines, of type host',
+      )
+    } else if (volume.Type !== 'host') problems.add(`${at}.Type`, 'must be host')
     if (volume.Source === '') problems.add(`${at}.Source`, 'is missing')
   }
   checkNetworks(group, path, problems)

@@ -71,16 +71,37 @@ for (const [what, text, variables, expected] of readable) {
   })
 }
 
+t.test('variables of the older form have a default', async (t) => {
+  const text =
+    'variables {\n  count = 2\n  name = "a"\n}\njob "j" {\n  priority = var.count\n  name = var.name\n}'
+  t.match(parseJobFile(text, ''), { Priority: 2, Name: 'a' })
+  t.match(parseJobFile(text, 'count = "3"\n'), { Priority: 3, Name: 'a' })
+  t.throws(() => parseJobFile(text, 'count = "x"\n'), /is not of its default's type number/)
+})
+
 // oxfmt-ignore
 const refused: readonly (readonly [string, string, RegExp, string?])[] = [
   ['no job', 'locals {}', /^job:1:1: this file has no job/],
   ['two jobs', 'job "a" {}\njob "b" {}', /^job:2:1: a file has one job/],
   ['a job without a name', 'job {}', /^job:1:1: job has one name/],
   ['an attribute outside', 'a = 1\njob "j" {}', /^job:1:1: a stands outside of the job/],
-  ['an unknown block', 'jobs "j" {}', /^job:1:1: a job file has no jobs; it has job, variable, locals/],
+  ['an unknown block', 'jobs "j" {}', /^job:1:1: a job file has no jobs; it has job, variable, variables, locals/],
   ['an unknown attribute', 'job "j" {\n  priorty = 1\n}', /^job:2:3: job has no priorty; it has .*priority/],
   ['an unknown block of a task', inTask('   foo {}'), /^job:4:4: task has no foo; it has .*template/],
   ['a secret of the vault', inTask('vault {}'), /^job:4:1: vault is not served: let a template/],
+  ['a secret of the vault for a job', 'job "j" {\n vault {}\n}', /^job:2:2: vault is not served: let a template/],
+  ['a secret of the vault for a group', 'job "j" {\n group "g" {\n vault {}\n}\n}', /^job:3:2: vault is not served: let a template/],
+  ['Consul for a job', 'job "j" {\n consul {}\n}', /^job:2:2: consul is not served: services are registered/],
+  ['a page of a job', 'job "j" {\n ui {}\n}', /^job:2:2: ui is not served: put descriptions/],
+  ['a mode of a volume', 'job "j" {\n group "g" {\n volume "v" {\n type = "csi"\n attachment_mode = "file-system"\n}\n}\n}', /^job:5:2: attachment_mode is not served: volumes are folders/],
+  ['another mode of a volume', 'job "j" {\n group "g" {\n volume "v" {\n access_mode = "x"\n}\n}\n}', /^job:4:2: access_mode is not served/],
+  ['no other place', 'job "j" {\n group "g" {\n prevent_reschedule_on_lost = true\n}\n}', /^job:3:2: prevent_reschedule_on_lost is not served: Disconnect/],
+  ['a collision of ports', 'job "j" {\n group "g" {\n network {\n port "p" {\n ignore_collision = true\n}\n}\n}\n}', /^job:5:2: ignore_collision is not served: a port/],
+  ['no logs', inTask('logs {\ndisabled = true\n}'), /^job:5:1: disabled is not served: let the task/],
+  ['templates at a restart', inTask('restart {\nrender_templates = true\n}'), /^job:5:1: render_templates is not served/],
+  ['an older form with blocks', 'variables {\n a {}\n}\njob "j" {}', /^job:2:2: variables has neither a name nor blocks: write/],
+  ['an older form with a name', 'variables "a" {\n}\njob "j" {}', /^job:1:1: variables has neither/],
+  ['a variable of both forms', 'variables {\n a = 1\n}\nvariable "a" {}\njob "j" {}', /^job:4:1: the variable a stands twice/],
   ['a mesh', 'job "j" {\n group "g" {\n service {\n connect {}\n }\n }\n}', /^job:4:2: connect is not served: this program has no service mesh/],
   ['name servers', 'job "j" {\n group "g" {\n network {\n dns {}\n }\n }\n}', /^job:4:2: dns is not served: tasks resolve names/],
   ['a name of the network', 'job "j" {\n group "g" {\n network {\n hostname = "x"\n }\n }\n}', /^job:4:2: hostname is not served/],

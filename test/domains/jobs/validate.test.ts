@@ -188,8 +188,9 @@ const cases: readonly Case[] = [
   ['an archive in one file', {}, {}, { Artifacts: [{ GetterSource: 'https://a/x.tar.gz', GetterMode: 'file' }] }, `${k}.Artifacts[0].GetterSource is an archive of many files`],
   ['a payload file that leads out', {}, {}, { DispatchPayload: { File: '../../../x' } }, `${k}.DispatchPayload.File must not lead out`],
   ['a mount of no volume', {}, {}, { VolumeMounts: [{ Volume: 'v', Destination: '/x' }] }, `${k}.VolumeMounts[0].Volume must be a volume`],
+  ['a volume of CSI', {}, { Volumes: { v: { Type: 'csi', Source: 's' } } }, {}, 'TaskGroups[0].Volumes["v"].Type csi is not served: volumes are folders'],
   ['a mount', {}, { Volumes: { v: { Type: 'host', Source: 's' } } }, { VolumeMounts: [{ Volume: 'v', Destination: '/x' }] }, null],
-  ['a volume of another type', {}, { Volumes: { v: { Type: 'csi', Source: 's' } } }, {}, `${g}.Volumes["v"].Type must be host`],
+  ['a volume of another type', {}, { Volumes: { v: { Type: 'nfs', Source: 's' } } }, {}, `${g}.Volumes["v"].Type must be host`],
   ['a port label twice', {}, ports({ Label: 'a' }, { Label: 'a' }), {}, `${g}.Networks[0].DynamicPorts[1].Label "a" is the label of`],
   ['a port label that no row takes', {}, ports({ Label: 'a'.repeat(257) }), {}, `${g}.Networks[0].DynamicPorts[0].Label must have at most 256 letters`],
   ['a long port label', {}, ports({ Label: 'a'.repeat(256) }), {}, null],
@@ -246,7 +247,7 @@ t.test('all problems are told at once, and their number is bounded', async (t) =
   t.same(problemsOf({}), [
     'ID is missing',
     'Name is missing',
-    'Datacenters is empty: name one at least, as dc1',
+    'Datacenters is empty: name one at least, or write ["*"] for all',
     'TaskGroups is empty: a job has a group at least',
   ])
   const many = problemsOf({ TaskGroups: Array.from({ length: 200 }, () => ({})) })
@@ -319,6 +320,10 @@ const refusedInGroup: readonly (readonly [group: Json, refusal: RegExp | null])[
   [Networks({ Hostname: '', DNS: null }), null],
   [{ EphemeralDisk: { Sticky: true } }, /EphemeralDisk\.Sticky true is not served/],
   [{ EphemeralDisk: { Migrate: true } }, /EphemeralDisk\.Migrate true is not served/],
+  [{ PreventRescheduleOnLost: true }, /PreventRescheduleOnLost is not served/],
+  [{ RestartPolicy: { RenderTemplates: true } }, /RestartPolicy\.RenderTemplates is not served/],
+  [{ PreventRescheduleOnLost: false, RestartPolicy: { RenderTemplates: false } }, null],
+  [ports({ Label: 'a', IgnoreCollision: true }), /IgnoreCollision is not served/],
   [{ EphemeralDisk: { Sticky: false, Migrate: false } }, null],
 ]
 

@@ -117,7 +117,9 @@ function variablesOfEnvironment(
 function declaredIn(text: string): readonly string[] {
   try {
     const { blocks } = parseHclExpressions(text, 'job')
-    return blocks.flatMap(({ name, labels }) => (name === 'variable' ? labels : []))
+    return blocks.flatMap(({ name, labels, body }) =>
+      name === 'variable' ? labels : name === 'variables' ? [...body.attributes.keys()] : [],
+    )
   } catch {
     return []
   }
