@@ -36,5 +36,7 @@ function reasonOf(
   if (kind === 'system') return 'system work is stopped once all other work is gone'
   if (group === undefined) return 'it is stopped by the scheduler: its group is no more'
   const { healthy, stay } = group
-  return `of its group ${healthy} are healthy and ${stay} have to stay: one more must turn healthy first`
+  const room = healthy - stay
+  const next = room > 0 ? `up to ${room} move at the next step` : 'one more must turn healthy first'
+  return `of its group ${healthy} are healthy and ${stay} have to stay: ${next}`
 }
