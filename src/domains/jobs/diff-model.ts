@@ -29,11 +29,15 @@ export type JobDiff = Omit<ObjectDiff, 'Name'> & {
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Null: there is none. */
-export function jobDiff(before: JobSpec | null, after: JobSpec): JobDiff {
+/** Null: there is none. `isStopped`: the one before is, and would start again. */
+export function jobDiff(before: JobSpec | null, after: JobSpec, isStopped = false): JobDiff {
   const { TaskGroups: groupsBefore = [], ...own } = before ?? {}
   const { TaskGroups: groupsAfter, ...now } = after
-  const { Type, Fields, Objects } = objectDiff('', before === null ? null : own, now)
+  const { Type, Fields, Objects } = objectDiff(
+    '',
+    before === null ? null : { ...own, ...(isStopped ? { Stop: true } : {}) },
+    { ...now, ...(isStopped ? { Stop: false } : {}) },
+  )
   const TaskGroups = paired(groupsBefore, groupsAfter).flatMap(([old, one]) => groupDiff(old, one))
   const isEdited = Type !== 'None' || TaskGroups.length > 0
   return {

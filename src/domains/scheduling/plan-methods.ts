@@ -75,7 +75,8 @@ const plan = defineLeaderMethod({
       throw new MusterError('invalid_argument', otherKindText(id, kind))
     }
     const nowMs = context.clock.wallMs()
-    const dispatched = jobOf(reader, namespace, id)?.parent?.dispatched === true
+    const row = jobOf(reader, namespace, id)
+    const dispatched = row?.parent?.dispatched === true
     const periodic = isLaunched(spec, dispatched) ? spec.Periodic : null
     return {
       desired: [...decision.desired],
@@ -85,7 +86,7 @@ const plan = defineLeaderMethod({
       evaluations: evaluations.map((row) => ({ ...row, createIndex: 0, modifyIndex: 0 })),
       preempted: preemptedBy(reader, decision, (required) => context.may(required)),
       jobModifyIndex,
-      diff: diff ? annotated(jobDiff(before, spec), decision.desired) : null,
+      diff: diff ? annotated(jobDiff(before, spec, row?.stop === true), decision.desired) : null,
       nextLaunchMs: periodic === null ? null : nextLaunchMs(periodic, nowMs),
       warnings: warningsNow(context, spec),
     }

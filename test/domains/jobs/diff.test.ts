@@ -17,6 +17,14 @@ t.test('the same job has no difference', async (t) => {
   })
 })
 
+t.test('a job that was stopped would start again', async (t) => {
+  const [before, after] = [completed(jobWith()), completed(jobWith())]
+  t.match(jobDiff(before, after, true), {
+    Type: 'Edited',
+    Fields: [{ Type: 'Edited', Name: 'Stop', Old: 'true', New: 'false' }],
+  })
+})
+
 t.test('fields, words of lists, names of maps and objects', async (t) => {
   const diff = diffOf(
     jobWith({ Priority: 50, Datacenters: ['a', 'b'], Meta: { x: '1', y: '2' } }),

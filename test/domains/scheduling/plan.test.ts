@@ -1,5 +1,6 @@
 /** A dry run: what a registration would do, with nothing written. */
 import t, { type Test } from 'tap'
+import { eventuallyTrue } from '../../support/eventually.ts'
 import { workloadsOfServer } from './planned.ts'
 import { guarded } from '../jobs/guarded.ts'
 import { jobWith, type Json } from '../jobs/job-drafts.ts'
@@ -47,6 +48,22 @@ t.test('a new job: what it would place, and what has no place', async (t) => {
   await here.node(1, { drivers: here.drivers })
   const { FailedTGAllocs, CreatedEvals, Diff } = await plan(web({ Count: 2 }), false)
   t.same([FailedTGAllocs, CreatedEvals, Diff], [null, null, null])
+})
+
+t.test('a job that was stopped would start again', async (t) => {
+  const { server, here, plan } = await planning(t)
+  await here.node(1, { drivers: here.drivers })
+  await here.run(web({ Count: 1 }), 1)
+  t.match((await plan(web({ Count: 1 }))).Diff, { Type: 'None' })
+  await server.ask('DELETE', '/v1/job/web')
+  await eventuallyTrue('its evaluations are over', async () => {
+    const rows = (await server.ask('GET', '/v1/job/web/evaluations')).json()
+    return (rows as readonly { Status: string }[]).every(({ Status }) => Status === 'complete')
+  })
+  t.match((await plan(web({ Count: 1 }))).Diff, {
+    Type: 'Edited',
+    Fields: [{ Type: 'Edited', Name: 'Stop', Old: 'true', New: 'false' }],
+  })
 })
 
 t.test('a job that runs: what stays, changes in place, is replaced or stopped', async (t) => {
