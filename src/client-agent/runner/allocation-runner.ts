@@ -302,9 +302,9 @@ export class AllocationRunner {
   }
 
   /** A server knows that it is over. */
-  reported(): Promise<void> {
+  async reported(): Promise<void> {
     this.#isReported = true
-    return this.#saves.save()
+    await this.#saves.save()
   }
 
   /** Lets go of its tasks, which run on. Resolves once the disk knows all of it. */

@@ -11,10 +11,13 @@ export type StateSavesOptions = {
   readonly log: Logger
 }
 
+/** Why the disk does not know it. */
+export type Unsaved = { readonly error: unknown }
+
 export class StateSaves {
   readonly #options: StateSavesOptions
   readonly #kept: () => KeptAllocation
-  #saving: Promise<void> = Promise.resolve()
+  #saving: Promise<Unsaved | null> = Promise.resolve(null)
   #isDue = false
 
   /** `kept`: what is so now, with times of the monotonic clock. */
@@ -23,18 +26,22 @@ export class StateSaves {
     this.#kept = kept
   }
 
-  /** Resolves once the disk knows what is so now; never rejects. Writes that wait become one. */
-  save(): Promise<void> {
+  /** Resolves to null once the disk knows what is so now, else to why it does not; never rejects. Writes that wait become one. */
+  save(): Promise<Unsaved | null> {
     if (this.#isDue) return this.#saving
     this.#isDue = true
     this.#saving = this.#saving.then(async () => {
       this.#isDue = false
       const { store, clock, log } = this.#options
       const kept = this.#kept()
-      await store.save(asWritten(kept, clock)).catch((error: unknown) => {
+      try {
+        await store.save(asWritten(kept, clock))
+        return null
+      } catch (error) {
         const allocation = kept.assigned.id
         log.error('the state of an allocation is not kept', { allocation, error: textOf(error) })
-      })
+        return { error }
+      }
     })
     return this.#saving
   }

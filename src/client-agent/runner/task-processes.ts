@@ -3,10 +3,12 @@
  * is done with them.
  *
  * Before a driver starts a task, the disk knows that it does: so a task whose agent was killed then is looked for, not started twice.
+ * While the disk does not take it, none is started.
  */
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import type { Task } from '../../domains/jobs/task-model.ts'
+import { isRefusal } from '../../lib/disk-gate.ts'
 import { codeOf, MusterError, textOf } from '../../lib/errors.ts'
 import { ConfigFault } from '../drivers/checked-config.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -27,6 +29,7 @@ import { signalNamed } from '../drivers/signals.ts'
 import type { ArtifactSettings } from './artifacts/limits.ts'
 import { ArtifactFailure, getArtifacts } from './artifacts/task-artifacts.ts'
 import type { SetupOf } from './setup-of.ts'
+import type { Unsaved } from './state-saves.ts'
 import { filledWords, setUpTask, toFind, toStart } from './task-setup.ts'
 import { ChangeScripts } from './templates/change-scripts.ts'
 import { TaskTemplates, type TemplateChange } from './templates/task-templates.ts'
@@ -46,7 +49,7 @@ export type TaskProcessesOptions = {
   readonly log: Logger
   /** Null: the group has no such task. */
   readonly setupOf: (name: string) => SetupOf | null
-  readonly save: () => Promise<void>
+  readonly save: () => Promise<Unsaved | null>
   readonly take: (name: string, input: TaskInput) => void
 }
 
@@ -132,7 +135,8 @@ export class TaskProcesses {
       if (isFirst && (await this.#isLeft(name))) return
       // Whatever the disk knows of this start, it knows together with this name.
       this.#runs.set(name, randomUUID())
-      await save()
+      const unsaved = await save()
+      if (unsaved !== null) throw notKept(unsaved)
       if (aborting.signal.aborted) {
         throw new MusterError('cancelled', 'the task is not wanted any more')
       }
@@ -142,7 +146,7 @@ export class TaskProcesses {
       const change = this.#changes.get(name)
       if (change !== undefined) this.#changed(name, change)
     } catch (error) {
-      log.info('a task did not start', { allocation: id, task: name })
+      log.info('a task did not start', { allocation: id, task: name, error: textOf(error) })
       this.#refused(name, error)
     } finally {
       // A start that was given up may have led to the next one already.
@@ -398,6 +402,14 @@ export class TaskProcesses {
       error instanceof ArtifactFailure ? error.canRetry : codeOf(error) === 'unavailable'
     this.#options.take(name, { type: 'refused', event, canRetry })
   }
+}
+
+/** Started all the same, it would be started again, beside this run, by the agent's next process. */
+function notKept({ error }: Unsaved): MusterError {
+  const text = isRefusal(error)
+    ? `the task does not start: the disk of the agent takes no writes (${textOf(error)}): make room there`
+    : `the task does not start: the agent cannot keep that it does: ${textOf(error)}`
+  return new MusterError('unavailable', text, { cause: error })
 }
 
 /** False also for a name that no folder can have: the start says so. */

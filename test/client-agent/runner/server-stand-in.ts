@@ -260,6 +260,7 @@ export type RunnerOf = {
   readonly holders?: CheckHolders
   readonly artifacts?: Partial<ArtifactSettings>
   readonly clock?: Clock
+  readonly store?: StateStore
 }
 
 /** Services of the agent, without a catalog; checks are as a test says. */
@@ -315,12 +316,13 @@ export async function startedRunner(
     holders = new CheckHolders(),
     artifacts = {},
     clock = systemClock,
+    store = new StateStore(workFolders(folder).state, silentLogger),
   }: RunnerOf,
 ): Promise<Runner> {
-  const { state, allocations } = workFolders(folder)
+  const { allocations } = workFolders(folder)
   const runner = new Runner({
     drivers: new Drivers(drivers, clock),
-    store: new StateStore(state, silentLogger),
+    store,
     folder: allocations,
     facts: {
       id: 'node',
