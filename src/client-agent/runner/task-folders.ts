@@ -24,8 +24,11 @@ export type TaskFolders = {
 
 export class AllocationFolder {
   readonly path: string
+  /** Of the allocation. */
+  readonly id: string
 
   constructor(root: string, allocation: string) {
+    this.id = allocation
     this.path = join(root, allocation)
   }
 

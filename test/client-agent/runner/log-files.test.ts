@@ -20,10 +20,10 @@ t.test('a full file gets the next number and is emptied, for one who holds it op
   const held = await open(path, 'a')
   t.teardown(() => held.close())
   await held.write('short\n')
-  const small = { bytes: 6, isNew: false, droppedBytes: 0 }
+  const small = { bytes: 6, isNew: false, droppedBytes: 0, refusal: null }
   t.strictSame(await rotateLog(folder, 'main', 'stdout', limits), small, 'it is not full')
   await held.write('long\n')
-  const full = { bytes: 0, isNew: true, droppedBytes: 0 }
+  const full = { bytes: 0, isNew: true, droppedBytes: 0, refusal: null }
   t.strictSame(await rotateLog(folder, 'main', 'stdout', limits), full)
   await held.write('next\n')
   t.equal(await readFile(join(folder, 'main.stdout.0'), 'utf8'), 'short\nlong\n')
@@ -130,6 +130,6 @@ t.test(
     await write(4)
     await rounds(500, 'stdout.2')
     await eventuallyTrue('what is lost is told', async () => told.length > 0)
-    t.match(told, [{ task: 'main', file: 'stdout', bytes: 2.5 * 1024 * 1024 }])
+    t.match(told, [{ allocation: 'one', task: 'main', file: 'stdout', bytes: 2.5 * 1024 * 1024 }])
   },
 )
