@@ -52,7 +52,8 @@ export class RawExecDriver implements Driver {
     const program = await programOf(command, task)
     const files = filesOf(task)
     const words = asItIs(files.pids, [...namingWords(naming, program), ...args])
-    return startProcess({ name: program, words, env, folder, stdout, stderr, ...files })
+    const process = { name: program, words, env, folder, stdout, stderr, ...files }
+    return startProcess(process, this.#clock)
   }
 
   recover(task: TaskToStart, handle: Handle): StartedTask {

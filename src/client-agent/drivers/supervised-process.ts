@@ -18,10 +18,10 @@ import { join } from 'node:path'
 import { delay } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { isRefusal } from '../../lib/disk-gate.ts'
-import { MusterError, systemCodeOf, textOf } from '../../lib/errors.ts'
+import { MusterError, textOf } from '../../lib/errors.ts'
 import type { Exit, Handle, StartedTask, TaskToStart } from './driver.ts'
 import { execMark } from './exec-process.ts'
-import { bootId, processesWith, processState } from './process-identity.ts'
+import { bootId, isShortage, knownState, lookedAt, processesWith } from './process-identity.ts'
 import { signalNamed } from './signals.ts'
 
 export const shell = '/bin/sh'
@@ -57,8 +57,8 @@ const outputFlags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW
 const pollMs = 500
 /** Kills of a group that is being made over and over end. */
 const leftoversMax = 4_096
-/** Errors of a start that may be over at the next one. */
-const passing: ReadonlySet<string> = new Set(['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE'])
+/** Between two signals that a process is to get, or two kills of one that is still there. */
+const sendAgainMs = { first: 500, max: 5_000 } as const
 
 export type ProcessFiles = {
   /** Where the shell says how it ended, and which pids there are. */
@@ -114,16 +114,12 @@ export function asItIs(pids: string, command: readonly string[]): readonly strin
 type ProcessHandle = Extract<Handle, { type: 'process' }>
 
 /** Throws `unavailable` where it may succeed later. */
-export async function startProcess(start: ProcessToStart): Promise<StartedTask> {
-  await rm(start.ended, { force: true })
-  await rm(start.pids, { force: true })
-  await writeFile(start.ended, notEnded, { mode: 0o600 }).catch((error: unknown) => {
-    const text = `${start.name} does not start: its exit code has no room: ${textOf(error)}`
-    throw isRefusal(error) ? new MusterError('unavailable', text, { cause: error }) : error
+export async function startProcess(start: ProcessToStart, clock: Clock): Promise<StartedTask> {
+  await makeFiles(start).catch((error: unknown) => {
+    const text = `${start.name} does not start: its files cannot be written: ${textOf(error)}`
+    const isPassing = isRefusal(error) || isShortage(error)
+    throw isPassing ? new MusterError('unavailable', text, { cause: error }) : error
   })
-  // Only now, so that what the two say next is of this run.
-  if (start.run === undefined) await rm(start.runs, { force: true })
-  else await writeFile(start.runs, start.run, { mode: 0o600 })
   const { promise, resolve, reject } = Promise.withResolvers<StartedTask>()
   const opened: number[] = []
   const append = (path: string): number => {
@@ -133,10 +129,11 @@ export async function startProcess(start: ProcessToStart): Promise<StartedTask> 
     return descriptor
   }
   const refuse = (error: unknown): void => {
-    const code = passing.has(systemCodeOf(error)) ? 'unavailable' : 'invalid_argument'
+    const code = isShortage(error) ? 'unavailable' : 'invalid_argument'
     reject(new MusterError(code, `${start.name} does not start: ${textOf(error)}`))
   }
   try {
+    const boot = bootId()
     const child = spawn(shell, ['-c', above, 'muster', start.ended, ...start.words], {
       cwd: start.folder,
       env: start.env,
@@ -148,12 +145,12 @@ export async function startProcess(start: ProcessToStart): Promise<StartedTask> 
     child.once('error', refuse)
     if (pid !== undefined) {
       // Before any other code runs: until this process asks how its child ended, the pid is the child's.
-      const startTicks = processState(pid)?.startTicks ?? '0'
-      const handle: ProcessHandle = { type: 'process', pid, startTicks, bootId: bootId() }
+      const startTicks = startTicksOf(pid)
+      const handle: ProcessHandle = { type: 'process', pid, startTicks, bootId: boot }
       const exited = new Promise<Exit>((resolve) => {
         child.once('exit', (code, signal) => resolve(exitOf(code, signal)))
       })
-      resolve(new OwnProcess(handle, start, exited, () => child.unref()))
+      resolve(new OwnProcess(handle, start, exited, clock, () => child.unref()))
     }
   } catch (error) {
     // Not every failure of a start is told by an event.
@@ -162,6 +159,25 @@ export async function startProcess(start: ProcessToStart): Promise<StartedTask> 
     for (const descriptor of opened) closeSync(descriptor)
   }
   return promise
+}
+
+async function makeFiles({ ended, pids, runs, run }: ProcessFiles): Promise<void> {
+  await rm(ended, { force: true })
+  await rm(pids, { force: true })
+  await writeFile(ended, notEnded, { mode: 0o600 })
+  // Only now, so that what the two say next is of this run.
+  if (run === undefined) await rm(runs, { force: true })
+  else await writeFile(runs, run, { mode: 0o600 })
+}
+
+/** Of a child. One that could not be known again must not go on. */
+function startTicksOf(pid: number): string {
+  try {
+    return knownState(pid)?.startTicks ?? '0'
+  } catch (error) {
+    send(-pid, 'SIGKILL')
+    throw error
+  }
 }
 
 /** Of what an earlier process of the agent started, also where it ended since. */
@@ -177,59 +193,89 @@ export function recoverProcess(
  * Where the agent ended between a start and the writing of its handle. Null: it was not started. What an earlier run left, as a process
  * that took leave of its group, is not the task.
  */
-export async function findProcess(files: ProcessFiles, clock: Clock): Promise<StartedTask | null> {
-  // A command that someone runs beside the task has the task's environment.
-  const marked = await processesWith(files.marks, execMark)
-  const written = pidsOf(files)?.above ?? 0
-  // Others of the task may lead groups too.
-  for (const pid of marked.toSorted((left) => (left === written ? -1 : 0))) {
-    const state = processState(pid)
-    if (state?.group !== pid || state.isZombie) continue
-    const handle = { type: 'process', pid, startTicks: state.startTicks, bootId: bootId() } as const
+export function findProcess(files: ProcessFiles, clock: Clock): Promise<StartedTask | null> {
+  return lookedAt(clock, async () => {
+    // A command that someone runs beside the task has the task's environment.
+    const marked = await processesWith(files.marks, execMark, clock)
+    const written = pidsOf(files)?.above ?? 0
+    // Others of the task may lead groups too.
+    for (const pid of marked.toSorted((left) => (left === written ? -1 : 0))) {
+      const state = knownState(pid)
+      if (state?.group !== pid || state.isZombie) continue
+      const { startTicks } = state
+      return new FoundProcess({ type: 'process', pid, startTicks, bootId: bootId() }, files, clock)
+    }
+    const pids = pidsOf(files)
+    if (pids === null || writtenCode(files) === null) return null
+    if (files.run !== undefined && textOfFile(files.runs) !== files.run) return null
+    // It ended meanwhile, so its start is in no list any more.
+    const handle = { type: 'process', pid: pids.above, startTicks: '0', bootId: bootId() } as const
     return new FoundProcess(handle, files, clock)
-  }
-  const pids = pidsOf(files)
-  if (pids === null || writtenCode(files) === null) return null
-  if (files.run !== undefined && textOfFile(files.runs) !== files.run) return null
-  // It ended meanwhile, so its start is in no list any more.
-  const handle = { type: 'process', pid: pids.above, startTicks: '0', bootId: bootId() } as const
-  return new FoundProcess(handle, files, clock)
+  })
 }
 
 abstract class SupervisedProcess implements StartedTask {
   readonly handle: ProcessHandle
   abstract readonly ended: Promise<Exit>
   protected readonly files: ProcessFiles
+  protected readonly clock: Clock
+  /** Nothing is waited for any more. */
+  protected readonly released = new AbortController()
   protected isKilled = false
+  #isBeingKilled = false
 
-  constructor(handle: ProcessHandle, files: ProcessFiles) {
+  constructor(handle: ProcessHandle, files: ProcessFiles, clock: Clock) {
     this.handle = handle
     this.files = files
+    this.clock = clock
   }
 
   abstract readonly release: () => void
 
   signal(name: string): void {
     const signal = signalNamed(name)
-    if (!this.isThere()) return
-    const { pid } = this.handle
-    const pids = pidsOf(this.files)
-    // Before the task has written its pid down it is a shell that has not become the task.
-    const isTask = pids !== null && pids.above === pid && isBelow(pids.task, pid)
-    send(isTask ? pids.task : -pid, signal)
+    void this.#untilDone(() => {
+      if (!this.isThere()) return true
+      const { pid } = this.handle
+      const pids = pidsOf(this.files)
+      // Before the task has written its pid down it is a shell that has not become the task.
+      const isTask = pids !== null && pids.above === pid && isBelow(pids.task, pid)
+      send(isTask ? pids.task : -pid, signal)
+      return true
+    })
   }
 
+  /** Until it is gone. */
   kill(): void {
-    if (!this.isThere()) return
-    this.isKilled = true
-    send(-this.handle.pid, 'SIGKILL')
+    if (this.#isBeingKilled) return
+    this.#isBeingKilled = true
+    void this.#untilDone(() => {
+      if (!this.isThere()) return true
+      this.isKilled = true
+      send(-this.handle.pid, 'SIGKILL')
+      return false
+    })
   }
 
-  /** Whether the pid is still that of the shell that was started. */
+  /** Whether the pid is still that of the shell that was started. Throws where that cannot be known now. */
   protected isThere(): boolean {
     const { pid, startTicks } = this.handle
-    const state = processState(pid)
+    const state = knownState(pid)
     return state !== null && state.startTicks === startTicks && !state.isZombie
+  }
+
+  /** The first time at once. What fails is done again. */
+  async #untilDone(isDone: () => boolean): Promise<void> {
+    const { signal } = this.released
+    for (let waitMs: number = sendAgainMs.first; ; waitMs = Math.min(2 * waitMs, sendAgainMs.max)) {
+      try {
+        if (isDone()) return
+      } catch {
+        // What could not be seen may be there.
+      }
+      await delay(this.clock, waitMs, signal)
+      if (signal.aborted) return
+    }
   }
 }
 
@@ -238,44 +284,63 @@ class OwnProcess extends SupervisedProcess {
   readonly ended: Promise<Exit>
 
   readonly release: () => void
+  #hasEnded = false
 
   constructor(
     handle: ProcessHandle,
     files: ProcessFiles,
     exited: Promise<Exit>,
+    clock: Clock,
     release: () => void,
   ) {
-    super(handle, files)
-    this.release = release
+    super(handle, files, clock)
+    this.release = () => {
+      this.released.abort()
+      release()
+    }
     this.ended = exited.then((exit) => {
+      this.#hasEnded = true
+      // Nothing that waits to be sent has anyone to go to.
+      this.released.abort()
       // The group has its id as long as a process is in it; of an empty one nobody can have taken it this soon.
       send(-handle.pid, 'SIGKILL')
       return exit
     })
   }
+
+  /** Its pid is its own until this process has asked how it ended. */
+  protected override isThere(): boolean {
+    return !this.#hasEnded
+  }
 }
 
 class FoundProcess extends SupervisedProcess {
   readonly ended: Promise<Exit>
-  readonly #released = new AbortController()
 
   constructor(handle: ProcessHandle, files: ProcessFiles, clock: Clock) {
-    super(handle, files)
-    this.ended = this.#watch(clock)
+    super(handle, files, clock)
+    this.ended = this.#watch()
   }
 
-  readonly release = (): void => this.#released.abort()
+  readonly release = (): void => this.released.abort()
 
   protected override isThere(): boolean {
     return this.handle.bootId === bootId() && super.isThere()
   }
 
-  async #watch(clock: Clock): Promise<Exit> {
-    const { signal } = this.#released
-    while (this.isThere()) {
-      await delay(clock, pollMs, signal)
+  async #watch(): Promise<Exit> {
+    const { signal } = this.released
+    for (;;) {
+      const exit = await this.#exit().catch(() => null)
+      if (exit !== null) return exit
+      await delay(this.clock, pollMs, signal)
       if (signal.aborted) return new Promise(() => {})
     }
+  }
+
+  /** Null: it is there. Rejects where that, or how it ended, cannot be known now. */
+  async #exit(): Promise<Exit | null> {
+    if (this.isThere()) return null
     if (this.handle.bootId !== bootId()) {
       return { type: 'unknown', reason: 'the machine was started anew' }
     }
@@ -295,9 +360,9 @@ class FoundProcess extends SupervisedProcess {
   /** Of the group, whose id may be another's by now: only what bears the marks. */
   async #killLeftovers(): Promise<void> {
     const group = this.handle.pid
-    const marked = await processesWith(this.files.marks)
+    const marked = await processesWith(this.files.marks, null, this.clock)
     for (const pid of marked.slice(0, leftoversMax)) {
-      if (processState(pid)?.group === group) send(pid, 'SIGKILL')
+      if (knownState(pid)?.group === group) send(pid, 'SIGKILL')
     }
   }
 }
@@ -340,17 +405,19 @@ export function pidsOf({
 }
 
 function isBelow(pid: number, above: number): boolean {
-  let at = processState(pid)?.parent
+  let at = knownState(pid)?.parent
   for (let between = 0; between < betweenMax && at !== above; between += 1) {
-    at = at === undefined ? undefined : processState(at)?.parent
+    at = at === undefined ? undefined : knownState(at)?.parent
   }
   return at === above
 }
 
+/** '': there is none. Throws where that cannot be known now. */
 function textOfFile(path: string): string {
   try {
     return readFileSync(path, 'utf8')
-  } catch {
+  } catch (error) {
+    if (isShortage(error)) throw error
     return ''
   }
 }

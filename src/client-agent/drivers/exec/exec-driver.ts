@@ -112,7 +112,7 @@ export class ExecDriver implements Driver {
     await this.#groupOf(task)?.make(task.resources)
     const process = { name: command, words, env, folder: '/', stdout, stderr, ...files }
     const owner = walls.user
-    const started = this.#walled(task, await startProcess({ ...process, owner }))
+    const started = this.#walled(task, await startProcess({ ...process, owner }, this.#clock))
     await this.#untilReady(task, started, signal)
     started.lookWithin()
     return started

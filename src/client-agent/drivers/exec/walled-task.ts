@@ -3,7 +3,7 @@ import { delay } from '../../../lib/async.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import type { Exit, Handle, StartedTask, TaskToStart } from '../driver.ts'
 import { execMark } from '../exec-process.ts'
-import { processesWith, processState } from '../process-identity.ts'
+import { knownState, processesWith } from '../process-identity.ts'
 import { filesOf, pidsOf } from '../supervised-process.ts'
 import type { ControlGroup } from './control-group.ts'
 
@@ -34,9 +34,13 @@ export class WalledTask implements StartedTask {
   /** To be called once its walls are built. */
   lookWithin(): void {
     if (this.#first !== null) return
-    const pid = firstProcessOf(this.#task)
-    const startTicks = pid === null ? undefined : processState(pid)?.startTicks
-    if (pid !== null && startTicks !== undefined) this.#first = { pid, startTicks }
+    try {
+      const pid = firstProcessOf(this.#task)
+      const startTicks = pid === null ? undefined : knownState(pid)?.startTicks
+      if (pid !== null && startTicks !== undefined) this.#first = { pid, startTicks }
+    } catch {
+      // It cannot be seen now: its marks are looked for at the end.
+    }
   }
 
   signal(name: string): void {
@@ -71,7 +75,7 @@ export class WalledTask implements StartedTask {
   }
 }
 
-/** Of the namespaces of a task that runs. Null: it does not, or its walls are not built yet. */
+/** Of the namespaces of a task that runs. Null: it does not, or its walls are not built yet. Throws where that cannot be known now. */
 export function firstProcessOf(task: TaskToStart): number | null {
   const pids = pidsOf(filesOf(task))
   const first = pids === null ? null : parentOf(pids.task)
@@ -83,12 +87,16 @@ function ofMemory(exit: Extract<Exit, { type: 'known' }>): Exit {
   return { ...exit, message: 'OOM Killed', oomKilled: true }
 }
 
-/** It ends after all others within, and is a zombie then. */
+/** It ends after all others within, and is a zombie then. What cannot be seen now may be there. */
 function isThere({ pid, startTicks }: Process): boolean {
-  const state = processState(pid)
-  return state !== null && state.startTicks === startTicks && !state.isZombie
+  try {
+    const state = knownState(pid)
+    return state !== null && state.startTicks === startTicks && !state.isZombie
+  } catch {
+    return true
+  }
 }
 
 function parentOf(pid: number): number | null {
-  return processState(pid)?.parent ?? null
+  return knownState(pid)?.parent ?? null
 }
