@@ -21,20 +21,38 @@ export type Identity = { readonly id: string; readonly hasLog: boolean }
 
 /**
  * Reads the id, or makes one that is durable before it is used. Throws `corrupt` or `incompatible`, naming the file, and `corrupt` where
- * a log is there and its server's id is not.
+ * a log is there and its server's id is not, or what a node has and its id is not.
  */
 export async function loadIdentity(dataFolder: string, kind: NodeKind): Promise<Identity> {
   const known = await readIdentity(dataFolder, kind)
   if (known !== null) return known
-  if (kind === 'server' && (await holdsFiles(join(dataFolder, 'raft')))) {
+  if (kind === 'server' && (await namesIn(join(dataFolder, 'raft'))).length > 0) {
     throw new MusterError(
       'corrupt',
       `${dataFolder} has a Raft log (raft) and no ${fileOf(kind)}, which says whose it is: ${whatToDo(kind)}`,
     )
   }
+  if (kind === 'client') await refuseSecondNode(dataFolder)
   const identity = { id: randomUUID(), hasLog: false }
   await writeIdentity(dataFolder, kind, identity)
   return identity
+}
+
+/** Under another id the agent would end all that runs here as work that is not its own. */
+async function refuseSecondNode(dataFolder: string): Promise<void> {
+  const names = await namesIn(dataFolder)
+  const states = (await namesIn(join(dataFolder, 'allocation-state'))).filter((name) =>
+    name.endsWith('.json'),
+  )
+  const traces = [
+    ...(names.includes('node-secret') ? ['the secret of a node (node-secret)'] : []),
+    ...(states.length > 0 ? ['states of allocations (allocation-state)'] : []),
+  ]
+  if (traces.length === 0) return
+  throw new MusterError(
+    'corrupt',
+    `${dataFolder} has ${traces.join(' and ')} and no ${fileOf('client')}, which says whose they are: put that file back, or move the folder away to join as a new node`,
+  )
 }
 
 export async function writeIdentity(
@@ -56,12 +74,11 @@ export async function readIdentity(dataFolder: string, kind: NodeKind): Promise<
   return text === null ? null : parse(text, path, kind)
 }
 
-async function holdsFiles(folder: string): Promise<boolean> {
-  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+async function namesIn(folder: string): Promise<readonly string[]> {
+  return readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
     throw error
   })
-  return names.length > 0
 }
 
 function fileOf(kind: NodeKind): string {

@@ -1,5 +1,5 @@
 /** The id of a data folder, and whether its server has written to a log. */
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { loadIdentity, readIdentity, writeIdentity } from '../../src/runtime/identity.ts'
@@ -30,6 +30,24 @@ t.test('a log without the id of its server is refused', async (t) => {
   await t.rejects(loadIdentity(folder, 'server'), { code: 'corrupt', message: /no server\.json/ })
   await loadIdentity(folder, 'client')
   await loadIdentity(t.testdir({ raft: {} }), 'server')
+})
+
+t.test('what a node has without its id is refused', async (t) => {
+  const traces = t.testdir({
+    secret: { 'node-secret': 'x' },
+    states: { 'allocation-state': { 'a.json': '{}' } },
+  })
+  for (const name of ['secret', 'states']) {
+    const folder = join(traces, name)
+    await t.rejects(loadIdentity(folder, 'client'), {
+      code: 'corrupt',
+      message: /no client\.json.*put that file back, or move the folder away to join as a new node/,
+    })
+    t.equal(await readIdentity(folder, 'client'), null, 'none was made')
+  }
+  const fresh = join(traces, 'fresh')
+  await mkdir(join(fresh, 'allocation-state'), { recursive: true })
+  await loadIdentity(fresh, 'client')
 })
 
 t.test('a file of a newer program, or of none, is refused by its name', async (t) => {
