@@ -31,10 +31,11 @@ export function isRefusal(error: unknown): boolean {
   return false
 }
 
-/** What a client is told of a write that the disk refused; any other error as it is. */
-export function refusalAsUnavailable(error: unknown): unknown {
+/** What a client is told of a write that the disk refused; any other error as it is. `of`: who alone can do what was asked. */
+export function refusalAsUnavailable(error: unknown, of: 'server' | 'agent' = 'server'): unknown {
   if (!isRefusal(error)) return error
-  const text = `the disk of this server takes no writes (${textOf(error)}): make room there, or ask another server`
+  const orElse = of === 'server' ? ', or ask another server' : ''
+  const text = `the disk of this ${of} takes no writes (${textOf(error)}): make room there${orElse}`
   return new MusterError('unavailable', text, { cause: error })
 }
 

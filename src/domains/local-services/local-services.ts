@@ -4,6 +4,7 @@
  * written a little later.
  */
 import type { Clock, Timer } from '../../lib/clock.ts'
+import { refusalAsUnavailable } from '../../lib/disk-gate.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
 import {
@@ -358,7 +359,9 @@ export class LocalServices {
   async #registered(): Promise<void> {
     this.waits.wake()
     this.#sync.changed()
-    await this.#save()
+    await this.#save().catch((error: unknown) => {
+      throw refusalAsUnavailable(error, 'agent')
+    })
     await this.#sync.settled(settleMs)
   }
 

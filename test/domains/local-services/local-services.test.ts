@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import t, { type Test } from 'tap'
 import type { CheckDefinition, Probe } from '../../../src/domains/local-services/definition.ts'
+import { ServiceStore } from '../../../src/domains/local-services/store.ts'
 import type { TaskChecks } from '../../../src/domains/local-services/task-checks.ts'
 import { LocalServices } from '../../../src/domains/local-services/local-services.ts'
 import {
@@ -400,3 +401,21 @@ void t.test(
     await second.stop()
   },
 )
+
+void t.test('a registration that the disk does not take says so', async (t) => {
+  const catalog = await catalogMachine(t)
+  const agent = agentWith(await dataFolder(t), wayTo(catalog))
+  await agent.start()
+  t.teardown(() => agent.stop())
+  const full = Object.assign(new Error('ENOSPC: no space left'), { code: 'ENOSPC' })
+  const save = Object.getOwnPropertyDescriptor(ServiceStore.prototype, 'save')
+  ServiceStore.prototype.save = () => Promise.reject(full)
+  try {
+    await t.rejects(agent.registerService(service('web'), [], false), {
+      code: 'unavailable',
+      message: 'the disk of this agent takes no writes (ENOSPC: no space left): make room there',
+    })
+  } finally {
+    Object.defineProperty(ServiceStore.prototype, 'save', { ...save })
+  }
+})
