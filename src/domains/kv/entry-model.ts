@@ -22,11 +22,11 @@ type Standing = {
 
 export class Entries {
   readonly #standing = new Map<string, Standing & { readonly place: KeyPlace }>()
-  readonly #commandVersion: number
+  /** That the cluster runs at. */
+  readonly commandVersion: number
 
-  /** `commandVersion`: that the cluster runs at. */
   constructor(commandVersion: number) {
-    this.#commandVersion = commandVersion
+    this.commandVersion = commandVersion
   }
 
   /** What the state holds, read before the first operation; a value read by any reading of the key counts. */
@@ -54,7 +54,7 @@ export class Entries {
     }
     if (known === undefined) this.#standing.set(name, standing)
     standing.now = entry
-    if (entry !== null && this.#commandVersion >= counterFloorVersion) {
+    if (entry !== null && this.commandVersion >= counterFloorVersion) {
       standing.highestLockIndex = Math.max(standing.highestLockIndex, entry.row.lockIndex)
     }
   }
@@ -73,7 +73,7 @@ export class Entries {
 
   changes(index: number, nowMs: number): Change[] {
     const changes = this.#unwritten()
-    const deletions = new Deletions(this.#commandVersion, { index, timeMs: nowMs })
+    const deletions = new Deletions(this.commandVersion, { index, timeMs: nowMs })
     for (const { place, before, now, highestLockIndex } of this.#standing.values()) {
       if (now !== null) {
         if (now !== before) changes.push(...changesOfPut(before, now))

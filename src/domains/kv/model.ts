@@ -28,6 +28,8 @@ export const txnOperationsMax = 64
 export const txnBodyBytesMax = 512 * 1024
 /** Keys that one operation on a tree may touch: they all change in one log entry. */
 export const treeKeysMax = 100_000
+/** Command version from which a check that names no session holds for a key that nobody holds. */
+export const unheldChecksVersion = 20
 /** Bytes of values that a transaction may read. */
 export const txnReadBytesMax = 8 * 1024 * 1024
 

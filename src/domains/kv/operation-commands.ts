@@ -10,7 +10,13 @@ import { sessionOf } from '../sessions/queries.ts'
 import { lockIndexOfDeleted } from './deletion-queries.ts'
 import { Entries, inlineOf, type Entry, type Unwritten } from './entry-model.ts'
 import { delayUntilMs, findIn, numbered, releaseOf, type Release } from './held-queries.ts'
-import { treeKeysMax, txnReadBytesMax, type KeyPlace, type KvRow } from './model.ts'
+import {
+  treeKeysMax,
+  txnReadBytesMax,
+  unheldChecksVersion,
+  type KeyPlace,
+  type KvRow,
+} from './model.ts'
 import type {
   Operation,
   OperationsOutcome,
@@ -264,12 +270,20 @@ function one(at: At, operation: Operation, loaded: LoadedOperation, entries: Ent
       return row.modifyIndex === operation.index ? withoutValue(row) : { type: 'stale' }
     case 'check-session':
       if (row === null) return { type: 'missing' }
-      return row.session === operation.session ? withoutValue(row) : { type: 'notHeld' }
+      return isHeldBy(row, operation.session, entries.commandVersion)
+        ? withoutValue(row)
+        : { type: 'notHeld' }
     case 'check-not-exists':
       return row === null ? none : { type: 'exists' }
     default:
       return assertNever(operation)
   }
+}
+
+/** By nobody, as at Consul, where `session` is empty. */
+function isHeldBy(row: KvRow, session: string, commandVersion: number): boolean {
+  const holder = row.session ?? (commandVersion >= unheldChecksVersion ? '' : null)
+  return holder === session
 }
 
 type ContentOperation = Extract<Operation, { readonly value: Uint8Array }>

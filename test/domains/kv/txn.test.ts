@@ -157,6 +157,8 @@ void t.test('trees go whole, in a transaction too', async (t) => {
   t.equal(reply.Errors, null)
   t.same((await server.ask('GET', '/v1/kv/?keys')).json(), ['t', 't/4', 'u'])
 
+  const unheld = await txn(server, [{ Verb: 'check-session', Key: 'u' }])
+  t.equal(unheld.reply.Errors, null, 'nobody holds it')
   const all = await txn(server, [
     { Verb: 'delete-tree', Key: '' },
     { Verb: 'set', Key: 'left', Value: base64('l') },
