@@ -46,6 +46,7 @@ async function put(cluster: Cluster, at: number, key: string, bytes: number): Pr
 }
 
 async function termOf(cluster: Cluster, at: number): Promise<number> {
-  const metrics = (await cluster.http(at).request('GET', '/v1/agent/metrics?format=prometheus')).body
+  const metrics = (await cluster.http(at).request('GET', '/v1/agent/metrics?format=prometheus'))
+    .body
   return Number(/^muster_raft_term(?:\{[^}]*\})? (\d+)/m.exec(metrics.toString())?.[1])
 }
