@@ -130,6 +130,7 @@ t.test('what is placed anew later is shown by group', async (t) => {
         allocation({ ClientStatus: 'failed', FollowupEvalID: ids.evaluation }),
         allocation({ ID: ids.older, ClientStatus: 'failed', FollowupEvalID: ids.evaluation }),
         allocation({ ClientStatus: 'failed', FollowupEvalID: ids.blocked }),
+        allocation({ TaskGroup: 'back', ClientStatus: 'running', FollowupEvalID: ids.evaluation }),
       ],
     },
   })

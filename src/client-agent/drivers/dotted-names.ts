@@ -5,7 +5,7 @@
  */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { MusterError } from '../../lib/errors.ts'
+import { MusterError, textOf } from '../../lib/errors.ts'
 
 export const envProgram = '/usr/bin/env'
 const keptPrefix = 'MUSTER_DOTTED_'
@@ -46,7 +46,12 @@ export function namingWords(naming: string, program: string): readonly string[] 
 export async function checkNames(env: Environment): Promise<void> {
   const [name] = dottedNames(env)
   if (name === undefined) return
-  await promisify(execFile)(envProgram, ['-S', 'true'], { env: {} }).catch(() => {
+  await promisify(execFile)(envProgram, ['-S', envProgram], { env: {} }).catch((error: unknown) => {
+    // An exit code says that it cannot; nothing else does, as a want of descriptors.
+    const code: unknown = error instanceof Error && 'code' in error ? error.code : null
+    if (typeof code !== 'number' && code !== 'ENOENT') {
+      throw new MusterError('unavailable', textOf(error), { cause: error })
+    }
     const text = `the variable ${name} has a dot in its name, which needs ${envProgram} of GNU coreutils 8.30 or later on the node: name it without`
     throw new MusterError('not_implemented', text)
   })

@@ -7,6 +7,7 @@ import { fstatSync, ftruncateSync, readSync } from 'node:fs'
 import { link, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LogKind } from '../../domains/tasks/services.ts'
+import { present } from '../../lib/assert.ts'
 import { isRefusal } from '../../lib/disk-gate.ts'
 import { systemCodeOf, textOf } from '../../lib/errors.ts'
 import { writeAll, writeAllSync } from '../../lib/write-all.ts'
@@ -120,7 +121,9 @@ export async function rotateLog(
 async function removeCopies(folder: string, task: string, kind: LogKind): Promise<void> {
   const prefix = `${task}.${kind}.copy.`
   for (const name of await readdir(folder)) {
-    if (name.startsWith(prefix)) await rm(join(folder, name), { force: true })
+    // A task may have a name that ends like that.
+    if (name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)))
+      await rm(join(folder, name), { force: true })
   }
 }
 
@@ -266,12 +269,15 @@ class Copies {
     const bytes = Buffer.alloc(Math.min(size, this.#limits.bytesMax, lastBytesMax))
     const end = fstatSync(this.#written.fd).size
     const bytesRead = this.#readAt(bytes, Math.max(0, end - bytes.length))
+    // An empty file has room, as a rule.
+    await this.#more().catch(() => {})
     ftruncateSync(this.#written.fd)
     this.#isEmptied = true
     this.#skipped = Math.max(0, end - bytesRead)
     try {
-      await this.#more()
-      if (this.#copy !== null) await this.#writes.write(this.#copy, bytes.subarray(0, bytesRead))
+      if (this.#copy === null) await this.#more()
+      // At once: a reader that finds the file empty begins it anew, and would read this again.
+      this.#writes.writeSync(present(this.#copy, 'its copy').fd, bytes.subarray(0, bytesRead))
       this.#sizes[0] = bytesRead
     } catch (error) {
       this.refusal = textOf(error)

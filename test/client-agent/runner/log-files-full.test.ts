@@ -159,3 +159,17 @@ t.test('what cannot be kept small is told with its names, and not each time', as
   await eventuallyTrue('it is told again', async () => told.length === 2)
   t.match(told[1], names)
 })
+
+void t.test('only copies are taken for copies', async (t) => {
+  const folder = await dataFolder(t)
+  const other = join(folder, 'main.stdout.copy.stdout.0')
+  await writeFile(other, 'of a task named main.stdout.copy')
+  await writeFile(join(folder, 'main.stdout.copy.0'), 'left by a killed agent')
+  await writeFile(join(folder, 'main.stdout.0'), linesOf(64 * kib))
+  await rotateLog(folder, 'main', 'stdout', { filesMax: 3, bytesMax: 64 * kib })
+  t.same((await readdir(folder)).toSorted(), [
+    'main.stdout.0',
+    'main.stdout.1',
+    'main.stdout.copy.stdout.0',
+  ])
+})

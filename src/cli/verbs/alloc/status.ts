@@ -19,7 +19,7 @@ import { formatFlags, formatOf, show } from '../../print/format.ts'
 import type { Style } from '../../print/style.ts'
 import { pairs, table, type Cell } from '../../print/table.ts'
 import { exits, type Call, type Verb } from '../../verb.ts'
-import { dueMsOf } from '../eval/due.ts'
+import { dueMsOf, isRescheduled } from '../eval/due.ts'
 import { allocationPath, findAllocation } from './find.ts'
 import { allocationTable } from './table.ts'
 import { usagesOf } from './usage.ts'
@@ -92,7 +92,13 @@ async function showAllocation(call: Call, client: ApiClient, given: string): Pro
 /** When the evaluation is due that looks at it again; null: none waits for that, or the caller may not read it. */
 async function followUpDueMs(client: ApiClient, row: JsonObject): Promise<number | null> {
   const [id, next] = [row['FollowupEvalID'], row['NextAllocation']]
-  if (typeof id !== 'string' || id === '' || (typeof next === 'string' && next !== '')) return null
+  if (
+    !isRescheduled(row) ||
+    typeof id !== 'string' ||
+    id === '' ||
+    (typeof next === 'string' && next !== '')
+  )
+    return null
   try {
     return dueMsOf(objectOf(await client.get(`/v1/evaluation/${encodeURIComponent(id)}`)))
   } catch (error) {

@@ -22,7 +22,7 @@ import { allocationTable } from '../alloc/table.ts'
 import { brakeHint } from '../brake/brake.ts'
 import { newestDeployment } from '../deployment/find.ts'
 import { deploymentText } from '../deployment/table.ts'
-import { dueMsOf } from '../eval/due.ts'
+import { dueMsOf, isRescheduled } from '../eval/due.ts'
 import { failureText, hasFailures } from '../eval/failures.ts'
 import { evaluationTable } from '../eval/table.ts'
 import { childrenOf, childrenText, isParameterized, isTemplate, nextLaunch } from './children.ts'
@@ -118,7 +118,7 @@ async function showJob(
     if (failed !== undefined) {
       parts.push(`${style.heading('Placement Failures')}\n${failureText(failed)}`)
     }
-    const coming = reschedulesOf(evaluations, allocations)
+    const coming = job['Stop'] === true ? [] : reschedulesOf(evaluations, allocations)
     if (coming.length > 0) {
       const rows = coming.map(({ group, evaluation, dueMs }) => [
         group,
@@ -148,11 +148,12 @@ async function showJob(
 
 /** By group, the evaluations that wait until allocations that failed, or are cut off, are due. The first that is due comes first. */
 function reschedulesOf(evaluations: readonly JsonObject[], allocations: readonly JsonObject[]) {
+  const mayCome = allocations.filter(isRescheduled)
   return evaluations
     .flatMap((row) => {
       const [evaluation, dueMs] = [textOf(row, 'ID'), dueMsOf(row)]
       if (dueMs === null) return []
-      const waiting = allocations.filter((one) => one['FollowupEvalID'] === evaluation)
+      const waiting = mayCome.filter((one) => one['FollowupEvalID'] === evaluation)
       const groups = new Set(waiting.map((one) => textOf(one, 'TaskGroup')))
       return [...groups].map((group) => ({ group, evaluation, dueMs }))
     })
