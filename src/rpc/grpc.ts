@@ -18,9 +18,6 @@ const linksMax = 256
 /** Streams that are read from other servers at once; each has a connection. */
 const streamsMax = 1_024
 
-/** An argument may be on its way for so long, as a large value over a slow link. */
-const argumentMsMax = 20_000
-
 export type GrpcPeerLinkOptions = { readonly wire: Wire } & Partial<LinkOptions>
 
 export class GrpcPeerLink implements PeerLink, StreamLink {
@@ -69,7 +66,7 @@ export class GrpcPeerLink implements PeerLink, StreamLink {
     if (this.#links.size >= linksMax) return null
     const { clock, refusals } = this.#wire
     const { address, id } = target
-    const dialled = { address, path: callsPath, to: id ?? '', pingMs: argumentMsMax }
+    const dialled = { address, path: callsPath, to: id ?? '' }
     const carrier = {
       clock,
       refusals,

@@ -26,10 +26,17 @@ const spacingMs = 50
 /** Those that need not pass anything go here so seldom: a connection that is dead or forgotten on the way shows. */
 const warmMs = 1_000
 
+export type LaneEvents = {
+  /** The peer says that more of a frame of entries has come. */
+  onArriving(): void
+  /** It broke: it is pinged often, for nothing that takes long is on it. */
+  onLost(): void
+}
+
 export class HeartbeatLane {
   readonly #wire: Wire
   readonly #peer: Peer
-  readonly #onArriving: () => void
+  readonly #events: LaneEvents
   readonly #ended = new AbortController()
   #stream: WireStream | null = null
   #writable = false
@@ -38,11 +45,10 @@ export class HeartbeatLane {
   #sentMs = Number.NEGATIVE_INFINITY
   #isWanted = false
 
-  /** `onArriving`: the peer says that more of a frame of entries has come. */
-  constructor(wire: Wire, peer: Peer, onArriving: () => void) {
+  constructor(wire: Wire, peer: Peer, events: LaneEvents) {
     this.#wire = wire
     this.#peer = peer
-    this.#onArriving = onArriving
+    this.#events = events
   }
 
   /** The peer is there, or is not: only then this is dialled. */
@@ -96,12 +102,13 @@ export class HeartbeatLane {
     this.#stream = stream
     this.#writable = true
     stream.start({
-      onFrame: () => this.#onArriving(),
+      onFrame: () => this.#events.onArriving(),
       onDrain: () => {
         this.#writable = true
       },
       onClose: () => {
         this.#stream = null
+        if (!this.#ended.signal.aborted) this.#events.onLost()
         this.#dialLater(dialAfterMs)
       },
     })

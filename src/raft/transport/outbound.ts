@@ -89,7 +89,10 @@ export class Outbound {
     this.#options = options
     this.#events = events
     this.#logger = wire.logger
-    this.#lane = new HeartbeatLane(wire, peer, () => this.#onArriving())
+    this.#lane = new HeartbeatLane(wire, peer, {
+      onArriving: () => this.#onArriving(),
+      onLost: () => this.#closeSilent('its connection for heartbeats was lost'),
+    })
     this.#connect()
   }
 
@@ -122,8 +125,12 @@ export class Outbound {
     if (this.#stream === null) this.#lost = true
   }
 
-  /** The peer's own stream came: it runs, and is dialled without further delay. */
+  /**
+   * The peer's own stream came: it runs, and is dialled without further delay. It lost its way here and found another one: what
+   * says nothing of the way there is likely lost too.
+   */
   peerArrived(): void {
+    this.#closeSilent('the peer connects anew')
     if (this.#backoff === null || this.#backoff.declined) return
     this.#backoff.timer.cancel()
     this.#connect()
@@ -140,6 +147,12 @@ export class Outbound {
     if (this.#flush !== null) clearImmediate(this.#flush)
     this.#queue = []
     this.#queuedBytes = 0
+  }
+
+  /** A stream without entries is silent, and its own ping waits for as long as a large frame may take. */
+  #closeSilent(reason: string): void {
+    const heardMs = Math.max(this.#connectedMs, this.#lastAckMs)
+    if (this.#wire.clock.monotonicMs() - heardMs >= settledMs) this.#stream?.close(reason)
   }
 
   #connect(): void {
