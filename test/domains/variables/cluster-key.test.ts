@@ -2,7 +2,11 @@ import t, { type Test } from 'tap'
 import { randomBytes } from 'node:crypto'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ClusterKeys, clusterKeyFileName } from '../../../src/domains/variables/cluster-key.ts'
+import {
+  ClusterKeys,
+  clusterKeyFileName,
+  clusterKeysMax,
+} from '../../../src/domains/variables/cluster-key.ts'
 import type { ClusterKeyRequest } from '../../../src/domains/variables/cluster-key-model.ts'
 import { ClusterKeyShare } from '../../../src/domains/variables/cluster-key-share.ts'
 import { ClusterKeyring } from '../../../src/domains/variables/keyring.ts'
@@ -77,6 +81,15 @@ void t.test('bad files are refused without a word of what is in them', async (t)
     [`{"version":1,"keys":[{"id":"x","key":"${secret}"}]}`, 'corrupt'],
     [`{"version":1,"keys":[{"id":"x","key":"${secret}`, 'corrupt'],
     ['[]', 'corrupt'],
+    ['null', 'corrupt'],
+    [`"${secret}"`, 'corrupt'],
+    [`{"keys":[]}`, 'corrupt'],
+    [`{"version":"1","keys":[]}`, 'corrupt'],
+    [`{"version":0,"keys":[]}`, 'corrupt'],
+    [`{"version":1}`, 'corrupt'],
+    [`{"version":1,"keys":{}}`, 'corrupt'],
+    [`{"version":1,"keys":[null]}`, 'corrupt'],
+    [`{"version":1,"keys":[{"id":"x","key":"${randomBytes(31).toString('base64')}"}]}`, 'corrupt'],
     ['{"version":2,"keys":[]}', 'incompatible'],
   ] as const) {
     await writeFile(file, text)
@@ -90,6 +103,47 @@ void t.test('bad files are refused without a word of what is in them', async (t)
       t.equal((error as Error).cause, undefined)
     }
   }
+})
+
+void t.test('a key of another length is none', async (t) => {
+  const folder = t.testdir()
+  const keys = await ClusterKeys.load(folder, null)
+  for (const length of [0, 31, 33]) {
+    await t.rejects(keys.adopt(randomBytes(length)), {
+      code: 'corrupt',
+      message: 'a cluster key has 32 bytes',
+    })
+  }
+  t.same(keys.ids(), [])
+  await t.rejects(stat(join(folder, clusterKeyFileName)), 'nothing was written')
+})
+
+void t.test('one key more than a server keeps is refused', async (t) => {
+  const all = Array.from({ length: clusterKeysMax + 1 }, () => randomBytes(32))
+  const text = (count: number) => all.slice(0, count).map((bytes) => bytes.toString('base64'))
+  const folder = t.testdir({
+    'full.key': text(clusterKeysMax).join('\n'),
+    'over.key': text(clusterKeysMax + 1).join('\n'),
+  })
+  const own = join(folder, 'own')
+  const full = await ClusterKeys.load(own, join(folder, 'full.key'))
+  t.equal(full.ids().length, clusterKeysMax)
+  await t.rejects(ClusterKeys.load(own, join(folder, 'over.key')), {
+    code: 'invalid_argument',
+    message: `over.key holds ${clusterKeysMax + 1} keys, and may hold ${clusterKeysMax}`,
+  })
+
+  const keys = await ClusterKeys.load(own, null)
+  for (const bytes of all.slice(1)) await keys.adopt(bytes)
+  const { length } = keys.ids()
+  const [over = randomBytes(0), held = randomBytes(0)] = all
+  await t.rejects(keys.adopt(over), {
+    code: 'overloaded',
+    message: `${clusterKeyFileName} holds ${clusterKeysMax} keys already`,
+  })
+  t.match(await keys.adopt(held), { bytes: held }, 'one that it holds is none more')
+  t.equal(keys.ids().length, length)
+  t.equal((await ClusterKeys.load(own, null)).ids().length, clusterKeysMax)
 })
 
 /** A state that holds a keyring and nothing else. */
