@@ -72,3 +72,37 @@ void t.test('the answers of one server do not stand in the line of another', asy
   await Promise.all(all)
   t.same(order, ['one: first', 'another: first', 'one: second'])
 })
+
+void t.test('what is for nobody any more, or was answered otherwise, is let go', async (t) => {
+  const large = Buffer.alloc(100)
+  for (const change of [{ destroyed: true }, { headersSent: true }]) {
+    for (const counts of [true, false]) {
+      const name = `${Object.keys(change).join()}, ${counts ? 'counted' : 'not counted'}`
+      const wrote: string[] = []
+      let released = 0
+      const response = {
+        headersSent: false,
+        destroyed: false,
+        writableLength: 0,
+        end: () => void wrote.push('body'),
+      }
+      const departures = new Departures()
+      const counted = {
+        held: { release: () => (released += 1) },
+        outgoing: { watch: () => void wrote.push('watch'), unwatch: () => {} },
+        taker: { takes: () => void wrote.push('taker') },
+      } as unknown as NonNullable<Leaving['counted']>
+      const leaving = departures.leave({
+        response: response as unknown as ServerResponse,
+        head: { writeTo: () => void wrote.push('head') } as unknown as Head,
+        body: large,
+        counted: counts ? counted : null,
+      })
+      // While it waits.
+      Object.assign(response, change)
+      await leaving
+      t.same(wrote, [], `${name}: nothing is written`)
+      t.equal(released, counts ? 1 : 0, `${name}: what it held is free`)
+    }
+  }
+})
