@@ -1,5 +1,6 @@
 /** The scheduler's configuration over HTTP. */
 import t from 'tap'
+import { oversubscriptionVersion } from '../../../src/domains/scheduler-settings/model.ts'
 import { guarded } from '../jobs/guarded.ts'
 import { jobWith } from '../jobs/job-drafts.ts'
 import { serverOfOne } from '../server-of-one.ts'
@@ -58,6 +59,23 @@ t.test('what cannot be is refused', async (t) => {
   for (const [body, status] of rows) {
     t.equal((await server.ask('PUT', path, body)).status, status, JSON.stringify(body))
   }
+})
+
+t.test('oversubscription waits until every server knows it', async (t) => {
+  const server = await serverOfOne(t, { commandVersion: oversubscriptionVersion - 1 })
+  const body = { SchedulerAlgorithm: 'spread', MemoryOversubscriptionEnabled: true }
+  const refused = await server.ask('PUT', path, body)
+  t.match(
+    [refused.status, refused.body],
+    [501, /MemoryOversubscriptionEnabled needs this version of every server: upgrade the others/],
+  )
+  const unset = { SchedulerConfig: { SchedulerAlgorithm: 'binpack', ModifyIndex: 0 } }
+  t.match((await server.ask('GET', path)).json(), unset, 'nothing is proposed')
+  await server.propose({ type: 'state.raiseVersion', args: { version: oversubscriptionVersion } })
+  t.equal((await server.ask('PUT', path, body)).status, 200)
+  t.match((await server.ask('GET', path)).json(), {
+    SchedulerConfig: { SchedulerAlgorithm: 'spread', MemoryOversubscriptionEnabled: true },
+  })
 })
 
 t.test('operators alone register, dispatch and scale while that is so', async (t) => {
