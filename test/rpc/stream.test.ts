@@ -1,13 +1,14 @@
 /** Calls whose result is a stream of items, between two ends on real sockets, and through the dispatcher. */
 import { Type } from 'typebox'
 import t, { type Test } from 'tap'
-import { MusterError } from '../../src/lib/errors.ts'
+import { codeOf, MusterError } from '../../src/lib/errors.ts'
 import { endable } from '../../src/rpc/stream-lifetime.ts'
 import { streamPath, streamWindowBytes } from '../../src/rpc/link-stream-codec.ts'
 import { StreamService } from '../../src/rpc/link-stream-server.ts'
 import type { StreamHandler } from '../../src/rpc/link.ts'
 import { defineLocalMethod, defineStreamMethod } from '../../src/rpc/method.ts'
 import { dial } from '../../src/wire/dial.ts'
+import { freePorts } from '../support/free-ports.ts'
 import { fakeServer } from '../support/rpc-fakes.ts'
 import { Proxy } from '../wire/proxy.ts'
 import { until } from '../wire/until.ts'
@@ -193,6 +194,20 @@ const whoami = defineLocalMethod({
   requires: () => ({ resource: 'none' }),
   run: async () => 'a',
 })
+t.test('one stream more than a server reads of others is refused', async (t) => {
+  const streamsMax = 1_024
+  const [port = 0] = await freePorts(1)
+  const nobody = { address: `127.0.0.1:${port}`, id: 'b' }
+  const link = linkOf(t)
+  const open = () => link.stream(nobody, requestOf('m', 1), never)
+  // Each is one from the moment it is asked for.
+  const opened = await Promise.allSettled(Array.from({ length: streamsMax + 1 }, open))
+  const codes = opened.map((one) => (one.status === 'rejected' ? codeOf(one.reason) : ''))
+  t.same(new Set(codes.slice(0, streamsMax)), new Set(['unavailable']), 'nobody listens there')
+  t.equal(codes[streamsMax], 'overloaded')
+  await t.rejects(open(), { code: 'unavailable' }, 'those that ended make room')
+})
+
 const caller = { token: null, remote: '127.0.0.1', requestId: 'r' }
 
 t.test('a method runs at the server that is named', async (t) => {
