@@ -20,6 +20,8 @@ export type NodeSpec = Omit<GrpcRaftTransportOptions, 'wire'> & {
   readonly port?: number
   readonly clock?: Clock
   readonly onSnapshotOffer?: TransportHandlers['onSnapshotOffer']
+  /** It serves all but this one, as a server of an older version. */
+  readonly withoutPath?: string
 }
 
 export class Node {
@@ -46,7 +48,7 @@ export class Node {
       ...(clock === undefined ? {} : { clock }),
     })
     this.transport = new GrpcRaftTransport({ ...spec, wire: this.wire })
-    const { services } = this.transport
+    const services = this.transport.services.filter(({ path }) => path !== spec.withoutPath)
     this.server = new WireServer({
       wire: this.wire,
       bindAddress: '127.0.0.1',
