@@ -7,6 +7,8 @@ import type { Route } from '../../src/api/route.ts'
 import { MusterError } from '../../src/lib/errors.ts'
 import { apiFake } from '../support/api-fake.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { frame, handshake, HostileClient } from './fuzz/websocket-client.ts'
 
 let ended = 0
 let made = 0
@@ -44,8 +46,20 @@ const routes: readonly Route[] = [
       },
     }),
   },
+  {
+    method: 'GET',
+    path: '/v1/quiet',
+    websocket: true,
+    handle: ({ signal }) => ({ stream: quiet(signal) }),
+  },
   { method: 'GET', path: '/v1/only-http', handle: () => ({ text: 'http' }) },
 ]
+
+/** Says nothing, until its client goes away. */
+async function* quiet(signal: AbortSignal): AsyncGenerator<string> {
+  if (!signal.aborted) await once(signal, 'abort')
+  yield* []
+}
 
 async function* count(to: number | null, bytes: boolean, signal: AbortSignal) {
   try {
@@ -238,4 +252,45 @@ t.test('a conversation ends with its client', async (t) => {
   socket?.destroy()
   await eventuallyTrue('it ended', () => ended === before + 1)
   await eventuallyTrue('nothing is under way', () => http.underWayCount === 0)
+})
+
+t.test('a client may be heard a thousand times between two pings of ours', async (t) => {
+  const heardMax = 1_000
+  const clock = manualClock()
+  const { http } = apiFake({ routes, http: { clock } })
+  const port = await http.listen({ host: '127.0.0.1', port: 0 })
+  t.teardown(() => http.stop(0))
+  const pings = (count: number) => Buffer.concat(Array<Buffer>(count).fill(frame(9, 'p')))
+  for (const [kind, path] of [
+    ['one that is talked with', '/v1/room/kitchen/talk'],
+    ['one that only hears', '/v1/quiet'],
+  ] as const) {
+    const client = await HostileClient.open(port)
+    await client.write(handshake(path))
+    t.equal(await client.status(), 101)
+    const countOf = (opcode: number) =>
+      [...client.frames()].filter((one) => one.opcode === opcode).length
+    let pongs = 0
+    /** Few at a time: who sends many without reading an answer is cut off sooner. */
+    const ping = async (count: number): Promise<void> => {
+      const end = pongs + count
+      while (pongs < end) {
+        const some = Math.min(50, end - pongs)
+        pongs += some
+        await client.write(pings(some))
+        await eventuallyTrue(`${pongs} pongs`, () => countOf(10) === pongs, { everyMs: 2 })
+      }
+    }
+    await ping(heardMax)
+    t.notOk(client.over, `${kind}: a thousand pings are answered`)
+    clock.advance(20_000)
+    await eventuallyTrue('our ping', () => countOf(9) === 1)
+    // The answer to our ping is one of those that are heard.
+    await client.write(frame(10))
+    await ping(heardMax - 1)
+    t.notOk(client.over, `${kind}: and as many more after our ping`)
+    await client.write(pings(1))
+    t.equal(await client.closeCode(), 1008, `${kind}: one more ends it`)
+    client.socket.destroy()
+  }
 })
