@@ -6,6 +6,7 @@ import { Type } from 'typebox'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { checkedConfig } from './checked-config.ts'
+import { asItIs, untilBegun } from './command-as-it-is.ts'
 import { checkNames, namingWords, withKeptNames } from './dotted-names.ts'
 import {
   ownHandle,
@@ -17,7 +18,6 @@ import {
 } from './driver.ts'
 import { runCommand, type RunningCommand } from './exec-process.ts'
 import {
-  asItIs,
   filesOf,
   findProcess,
   markedEnv,
@@ -53,7 +53,7 @@ export class RawExecDriver implements Driver {
     const files = filesOf(task)
     const words = asItIs(files.pids, [...namingWords(naming, program), ...args])
     const process = { name: program, words, env, folder, stdout, stderr, ...files }
-    return startProcess(process, this.#clock)
+    return untilBegun(await startProcess(process, this.#clock), process, this.#clock)
   }
 
   recover(task: TaskToStart, handle: Handle): StartedTask {

@@ -43,13 +43,13 @@ const above = [
   'exit "$muster_code"',
 ].join('\n')
 
-/** What becomes the task: its pid, and that of the shell above. */
-const below = 'echo "$PPID $$" >"$0" && exec "$@"'
 /** Processes between a task and the shell above it, at most. */
 const betweenMax = 2
 
 /** In the file of the exit code until there is one, and as long as it: so the file has its room on the disk from the start. */
 const notEnded = '---\n'
+/** The same of the file of the pids. */
+const notBegun = '---------- ----------\n'
 
 /** A link at its place would lead the agent's own rights elsewhere. */
 const outputFlags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW
@@ -106,11 +106,6 @@ export type ProcessToStart = ProcessFiles & {
   readonly owner?: { readonly uid: number; readonly gid: number }
 }
 
-/** `words` of a command that is run as it is. */
-export function asItIs(pids: string, command: readonly string[]): readonly string[] {
-  return [shell, '-c', below, pids, ...command]
-}
-
 type ProcessHandle = Extract<Handle, { type: 'process' }>
 
 /** Throws `unavailable` where it may succeed later. */
@@ -165,6 +160,7 @@ async function makeFiles({ ended, pids, runs, run }: ProcessFiles): Promise<void
   await rm(ended, { force: true })
   await rm(pids, { force: true })
   await writeFile(ended, notEnded, { mode: 0o600 })
+  await writeFile(pids, notBegun, { mode: 0o600 })
   // Only now, so that what the two say next is of this run.
   if (run === undefined) await rm(runs, { force: true })
   else await writeFile(runs, run, { mode: 0o600 })
@@ -397,9 +393,10 @@ function writtenCode({ ended }: ProcessFiles): number | null {
   return match === null ? null : Number(match[1])
 }
 
+/** Null: no task has begun. */
 export function pidsOf({
   pids,
-}: ProcessFiles): { readonly above: number; readonly task: number } | null {
+}: Pick<ProcessFiles, 'pids'>): { readonly above: number; readonly task: number } | null {
   const match = /^(\d{1,10}) (\d{1,10})\n$/.exec(textOfFile(pids))
   return match === null ? null : { above: Number(match[1]), task: Number(match[2]) }
 }

@@ -5,6 +5,8 @@ import t, { type Test } from 'tap'
 import type { Exit, StartedTask, TaskToStart } from '../../../src/client-agent/drivers/driver.ts'
 import { parseStat, processState } from '../../../src/client-agent/drivers/process-identity.ts'
 import { RawExecDriver } from '../../../src/client-agent/drivers/raw-exec.ts'
+import { asItIs, untilBegun } from '../../../src/client-agent/drivers/command-as-it-is.ts'
+import { filesOf, startProcess } from '../../../src/client-agent/drivers/supervised-process.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { codeOf, textOf } from '../../../src/lib/errors.ts'
 import { taskOf } from './task-of.ts'
@@ -176,6 +178,29 @@ t.test('an exit code is written where its file has room since the start', async 
   await writeFile(join(task.folder, 'go'), '')
   await running.ended
   t.equal(await readFile(same, 'utf8'), '007\n')
+})
+
+t.test('pids are written where their file has room since the start', async (t) => {
+  const [task] = await started(t, 'exit 0')
+  t.match(await readFile(join(task.runFolder, 'pids'), 'utf8'), /^\d{10} \d{10}\n$/)
+})
+
+t.test('a task whose pid the disk refuses does not begin, and that is no exit of it', async (t) => {
+  const task = await taskOf(t, {})
+  const { env, folder, stdout, stderr } = task
+  const startOn = async (pids: string, code: number): Promise<StartedTask> => {
+    const words = asItIs(pids, ['/bin/sh', '-c', `echo it ran; exit ${code}`])
+    const process = { name: 'it', words, env, folder, stdout, stderr, ...filesOf(task) }
+    return untilBegun(await startProcess(process, systemClock), process, systemClock)
+  }
+  await t.rejects(startOn('/dev/full', 0), {
+    code: 'unavailable',
+    message: /^it does not start: its pid cannot be written to .*pids: does the disk take writes/,
+  })
+  t.equal(await readFile(stdout, 'utf8'), '')
+  t.equal(await driver.find(task), null, 'nor is it found')
+  const own = await startOn(join(task.runFolder, 'pids'), 125)
+  t.strictSame(await own.ended, known(125), 'a code of its own')
 })
 
 t.test(

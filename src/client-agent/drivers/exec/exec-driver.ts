@@ -171,7 +171,8 @@ export class ExecDriver implements Driver {
     if (exit.type === 'known' && exit.code === missingCode) {
       throw new MusterError('invalid_argument', why)
     }
-    throw new MusterError('unavailable', `the walls of the task cannot be built: ${why}`)
+    const reason = why === '' ? `${logOf(task)} says nothing: does the disk take writes?` : why
+    throw new MusterError('unavailable', `the walls of the task cannot be built: ${reason}`)
   }
 }
 

@@ -64,7 +64,7 @@ umask 022
 root=$1 pids=$2
 # Of this shell, by the machine's /proc.
 read -r pid rest </proc/self/stat
-echo "$MUSTER_ABOVE $pid" >"$pids"
+printf '%010d %010d\\n' "$MUSTER_ABOVE" "$pid" 1<>"$pids"
 unset MUSTER_ABOVE
 
 mount -t tmpfs -o mode=755,size=8m,nosuid,nodev tmpfs "$root"
@@ -178,7 +178,7 @@ case $muster_naming$muster_program in
   ;;
 esac
 shift
-echo ${readyLine} >&3
+echo ${readyLine} >&3 || exit ${failedCode}
 exec 2>&4 3>&- 4>&-
 [ -z "$muster_naming" ] || exec ${envProgram} -S "$muster_naming" "$muster_program" "$@"
 exec "$muster_program" "$@"
