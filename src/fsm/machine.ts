@@ -275,12 +275,11 @@ export class Machine implements StateMachine {
     return this.#writeBehind.flush()
   }
 
-  /** Looks at the files of the state in the background, until `close`. `failed`: as after a rejection of `apply`. */
+  /** Looks for damage in the background and in all reads, until `close`. `failed`: as after a rejection of `apply`. */
   checkTables(failed: (error: MusterError) => void): void {
-    const name = this.#name
-    this.#tableCheck.start(async (error) => {
+    this.#tableCheck.start(async (error, store) => {
       // A snapshot may have taken its place.
-      if (name !== this.#name) return
+      if (store !== this.#writeBehind.store) return
       await this.#fail(error, error.code === 'corrupt')
       failed(error)
     })
@@ -359,6 +358,7 @@ export class Machine implements StateMachine {
       this.#folder.choose(staged.name),
     )
     this.#name = staged.name
+    this.#tableCheck.watchReads(staged.store)
     this.#installedIndex = meta.index
     this.#staged = null
     this.#watches.allChanged(meta.index)

@@ -84,7 +84,8 @@ export class Store {
   /** Ends when everything asked for so far is written; never rejects. */
   #tail: Promise<void> = Promise.resolve()
   #failure: MusterError | null = null
-  #damaged = false
+  #damage: MusterError | null = null
+  #onDamage: ((error: MusterError) => void) | null = null
   #unflushedBytes = 0
   #flushing: Promise<void> | null = null
   #closed = false
@@ -143,7 +144,13 @@ export class Store {
 
   /** What was read is not what LevelDB had written. */
   get damaged(): boolean {
-    return this.#damaged
+    return this.#damage !== null
+  }
+
+  /** For one listener, which is told once. */
+  onDamage(listener: (error: MusterError) => void): void {
+    this.#onDamage = listener
+    if (this.#damage !== null) listener(this.#damage)
   }
 
   /** The value now, or as of `snapshot`. Microseconds when the block is in memory. */
@@ -364,14 +371,14 @@ export class Store {
         },
       )
     }
-    this.#damaged ||= isDamage(error)
-    return new MusterError(
-      isDamage(error) ? 'corrupt' : 'internal',
-      `the state in ${this.folder} cannot be read: ${fullTextOf(error)}`,
-      {
-        cause: error,
-      },
-    )
+    const damaged = isDamage(error)
+    const text = `the state in ${this.folder} cannot be read: ${fullTextOf(error)}`
+    const failure = new MusterError(damaged ? 'corrupt' : 'internal', text, { cause: error })
+    if (damaged && this.#damage === null) {
+      this.#damage = failure
+      this.#onDamage?.(failure)
+    }
+    return failure
   }
 }
 

@@ -1,6 +1,7 @@
 /**
- * Checks the table files that were there when the store was opened, once, in the background. Later ones are this process's own. It
- * takes so many bytes in a second, and rests longer where a piece took long: the disk or the process has much to do then.
+ * What is damaged in the files of a state: it tells of what reads meet, and checks the table files that were there when the store was
+ * opened, once, in the background. Later ones are this process's own. It takes so many bytes in a second, and rests longer where a
+ * piece took long: the disk or the process has much to do then.
  */
 import { join } from 'node:path'
 import { delay } from '../lib/async.ts'
@@ -15,7 +16,7 @@ const bytesPerMs = (32 * 1024 * 1024) / 1_000
 const restFactor = 3
 
 export type TableCheckOptions = {
-  readonly store: Pick<Store, 'folder' | 'tables'>
+  readonly store: Store
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -24,22 +25,35 @@ export class TableCheck {
   readonly #options: TableCheckOptions
   readonly #stop = new AbortController()
   #running: Promise<void> | null = null
+  #found: ((error: MusterError, store: Store) => Promise<void>) | null = null
 
   constructor(options: TableCheckOptions) {
     this.#options = options
   }
 
-  /** `found` is told once: `corrupt` for a file that is damaged, `internal` for one that the disk does not give. */
-  start(found: (error: MusterError) => Promise<void>): void {
-    this.#running ??= this.#run().then(async (error) => {
-      if (error !== null && !this.#stop.signal.aborted) await found(error)
-    })
+  /** `found` is told `corrupt` of what is damaged, once by reads and once by the check, and `internal` of a file that the disk does not give. */
+  start(found: (error: MusterError, store: Store) => Promise<void>): void {
+    const { store } = this.#options
+    this.#found = found
+    this.watchReads(store)
+    this.#running ??= this.#run().then((error) =>
+      error === null ? undefined : this.#tell(error, store),
+    )
+  }
+
+  /** Also of this store, which takes the place of the one before. */
+  watchReads(store: Store): void {
+    store.onDamage((error) => void this.#tell(error, store))
   }
 
   /** Nothing is told any more. */
   async stop(): Promise<void> {
     this.#stop.abort()
     await this.#running
+  }
+
+  async #tell(error: MusterError, store: Store): Promise<void> {
+    if (!this.#stop.signal.aborted) await this.#found?.(error, store)
   }
 
   async #run(): Promise<MusterError | null> {

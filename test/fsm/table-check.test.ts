@@ -1,14 +1,15 @@
 /** The files of a state are checked while it is in use, and damage ends it. */
 import { randomBytes } from 'node:crypto'
-import { open, readdir, readFile, rm } from 'node:fs/promises'
+import { open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLogger } from '../../src/lib/log.ts'
+import type { Machine } from '../../src/fsm/machine.ts'
 import { Store, storeLimits } from '../../src/fsm/store.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
-import { temporaryFolder, ToyLog, toyMachine } from './toy.ts'
+import { namesOf, temporaryFolder, things, ToyLog, toyMachine } from './toy.ts'
 
 /** The folder of a state of several table files, closed. LevelDB has nothing to compact when it opens them. */
 async function closedState(t: Test): Promise<string> {
@@ -86,6 +87,35 @@ t.test('damage in any of its files ends it, and the next start knows', async (t)
   t.equal(anew.appliedIndex, 0)
   t.match(await readFile(join(folder, 'damaged-1', 'DAMAGED'), 'utf8'), path)
 })
+
+for (const [how, readAll] of [
+  [
+    'one by one',
+    (machine: Machine) => {
+      for (let number = 0; number < 1_200; number += 1) {
+        machine.reader().get(things, ['space', `name ${number}`])
+      }
+    },
+  ],
+  ['in pages', (machine: Machine) => namesOf(machine.reader(), 'space', null)],
+] as const) {
+  t.test(`damage that LevelDB meets when rows are read ${how} ends it too`, async (t) => {
+    const folder = await closedState(t)
+    const machine = await toyMachine(t, { folder })
+    const failures: Error[] = []
+    machine.checkTables((error) => void failures.push(error))
+    // The last bytes of a file say that it is a table.
+    for (const path of await tablesOf(folder)) await flip(path, (await stat(path)).size - 1)
+    await t.rejects(async () => readAll(machine), { code: 'corrupt' })
+    await t.rejects(async () => readAll(machine), { code: 'corrupt' })
+    await eventuallyTrue('it is told', () => failures.length > 0)
+    t.match(failures, [
+      { code: 'corrupt', message: `the state in ${folder}/state-1 cannot be read: ` },
+    ])
+    t.throws(() => machine.view(), { code: 'corrupt' }, 'nothing is read from it any more')
+    t.match(await readFile(join(folder, 'state-1', 'DAMAGED'), 'utf8'), /cannot be read: .*sstable/)
+  })
+}
 
 t.test('a file that goes meanwhile is no damage', async (t) => {
   const folder = await closedState(t)
