@@ -73,11 +73,7 @@ export class DiskGate {
     if (!isRefusal(error)) throw error
     for (let refusal = error; ;) {
       this.#refused(part, refusal)
-      await delay(this.#clock, retryRefusedMs, this.#closing.signal)
-      if (this.#closing.signal.aborted) {
-        const text = 'this server stopped while its disk took no writes'
-        throw new MusterError('unavailable', text, { cause: refusal })
-      }
+      await this.#pause(refusal)
       try {
         const result = await attempt()
         this.#accepted(part)
@@ -101,10 +97,22 @@ export class DiskGate {
     if (this.#refusing.delete(part) && !this.refusing) this.#announce()
   }
 
+  /** Resolves once nothing holds this part. Rejects with `unavailable` once the gate is closed. */
+  async released(part: DiskPart): Promise<void> {
+    while (this.#refusing.has(part)) await this.#pause()
+  }
+
   /** No write is waited for any more. */
   close(): void {
     this.#closing.abort()
     this.#listeners.clear()
+  }
+
+  async #pause(cause?: unknown): Promise<void> {
+    await delay(this.#clock, retryRefusedMs, this.#closing.signal)
+    if (!this.#closing.signal.aborted) return
+    const text = 'this server stopped while its disk took no writes'
+    throw new MusterError('unavailable', text, { cause })
   }
 
   #refused(part: DiskPart, error: unknown): void {

@@ -113,6 +113,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     folder: stack.logFolder,
     clock,
     logger: logger.named('disk'),
+    hasFile: () => stack.hasLogFile(),
     onGone: (gone) => stack.folderGone(gone),
   })
   opened.defer(() => disk.stop())

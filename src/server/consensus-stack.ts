@@ -20,7 +20,7 @@ import {
   type RaftLimits,
   type RaftTiming,
 } from '../raft/raft.ts'
-import { openDurableLog } from '../raft/storage/durable-log.ts'
+import { openDurableLog, type DurableLogStore } from '../raft/storage/durable-log.ts'
 import type { LogMark, LogStore, RecoveredLog } from '../raft/storage/log-store.ts'
 import { systemDisk } from '../raft/storage/system-disk.ts'
 import { GrpcRaftTransport } from '../raft/transport/grpc.ts'
@@ -72,7 +72,9 @@ export type ConsensusStack = {
   logStats(): ReturnType<LogStore['stats']>
   /** False while log or state wait for a disk that is full or read-only, or the log's folder is gone. */
   storing(): boolean
-  /** The log's folder is gone, or came back: this server does not lead without. */
+  /** False: the file that the log writes to was deleted. Never rejects. */
+  hasLogFile(): Promise<boolean>
+  /** The log is gone from its folder, or came back: this server does not lead without, nor acknowledge anything. */
   folderGone(gone: boolean): void
   /** Whether other servers can connect. */
   listening(): boolean
@@ -163,6 +165,7 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
     logFolder,
     logStats: () => log.stats(),
     storing: () => !gate.refusing,
+    hasLogFile: () => log.hasFile(),
     folderGone: (gone) => (gone ? gate.hold('folder') : gate.release('folder')),
     listening: () => server.listening,
     redial: () => dialed.redial(),
@@ -172,7 +175,7 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
 }
 
 type Opened = {
-  readonly log: LogStore
+  readonly log: DurableLogStore
   readonly recovered: RecoveredLog
   readonly machine: Machine
 }

@@ -4,7 +4,7 @@
  * it, and removes it, as a new segment would need.
  *
  * Where the folder itself is gone, the log's open files take writes as before, and nothing of it will be there after the next start.
- * Another folder in its place changes nothing; the same one may come back.
+ * Another folder in its place changes nothing; the same one may come back. So it is where the file of the log was deleted by itself.
  */
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -25,7 +25,9 @@ export type DiskProbeOptions = {
   readonly folder: string
   readonly clock: Clock
   readonly logger: Logger
-  /** The folder is gone, or came back. */
+  /** False: the file that the log writes to was deleted. Never rejects. Absent: it was not. */
+  readonly hasFile?: () => Promise<boolean>
+  /** The folder, or the file, is gone, or came back. */
   readonly onGone?: (gone: boolean) => void
   /** Default: writes, syncs and removes a file. Rejects when the disk does not take it. */
   readonly write?: (path: string) => Promise<void>
@@ -72,7 +74,7 @@ export class DiskProbe {
     const { clock, write = writeBlock } = this.#options
     this.#startedMs = clock.monotonicMs()
     this.#underWay = write(this.#path)
-      .then(() => this.#assertSameFolder())
+      .then(() => this.#assertSameLog())
       .then(
         () => this.#judge(null),
         (error: unknown) => this.#judge(error),
@@ -83,12 +85,12 @@ export class DiskProbe {
     this.#timer = clock.setTimer(probeEveryMs, () => void this.#probe())
   }
 
-  /** Looks only where it was gone: some file systems number a folder anew while it is in use. */
-  async #assertSameFolder(): Promise<void> {
-    const { folder } = this.#options
+  async #assertSameLog(): Promise<void> {
+    const { folder, hasFile } = this.#options
+    if (hasFile !== undefined && !(await hasFile())) throw lost(`the log in ${folder} was deleted`)
+    // Only where it was gone: some file systems number a folder anew while it is in use.
     if (!this.#gone || (await folderAt(folder)) === this.#folder) return
-    const text = `${folder} was deleted and is another folder now: stop this server, and start it with an empty data folder`
-    throw Object.assign(new Error(text), { code: 'ENOENT' })
+    throw lost(`${folder} was deleted and is another folder now`)
   }
 
   #judge(error: unknown): void {
@@ -104,6 +106,11 @@ export class DiskProbe {
     if (healthy) logger.info('the disk takes writes again', { folder })
     else logger.error('the disk takes no writes', { folder, reason: textOf(error) })
   }
+}
+
+function lost(what: string): Error {
+  const text = `${what}: stop this server, and start it with an empty data folder`
+  return Object.assign(new Error(text), { code: 'ENOENT' })
 }
 
 async function folderAt(path: string): Promise<string | null> {

@@ -118,3 +118,22 @@ await t.test('what is held counts as refused until it is released', (t) => {
   t.same(lines, [], 'who holds it says so')
   t.end()
 })
+
+await t.test('who waits for a part that is held waits for its release alone', async (t) => {
+  const { clock, gate } = gateWithLines()
+  await gate.released('folder')
+  gate.hold('folder')
+  gate.hold('state')
+  let isReleased = false
+  const waiting = gate.released('folder').then(() => (isReleased = true))
+  clock.advance(retryRefusedMs)
+  await settled()
+  t.notOk(isReleased)
+  gate.release('folder')
+  clock.advance(retryRefusedMs)
+  await waiting
+  gate.hold('folder')
+  const closed = t.rejects(gate.released('folder'), { code: 'unavailable' })
+  gate.close()
+  await closed
+})

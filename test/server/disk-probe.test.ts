@@ -22,10 +22,12 @@ function probed() {
   const gone: boolean[] = []
   let answer: Error | 'ok' | null = 'ok'
   let release: () => void = () => {}
+  let hasFile = true
   const probe = new DiskProbe({
     folder: '/log',
     clock,
     logger: { ...silentLogger, info: note, error: note },
+    hasFile: () => Promise.resolve(hasFile),
     onGone: (isGone) => void gone.push(isGone),
     async write() {
       if (answer === null) await new Promise<void>((resolve) => (release = resolve))
@@ -39,6 +41,7 @@ function probed() {
     probe,
     answer: (next: typeof answer) => (answer = next),
     release: () => release(),
+    deleteFile: () => (hasFile = false),
   }
 }
 
@@ -99,6 +102,19 @@ t.test('a folder that is gone is told of, a disk that refuses is not', async (t)
     await settled()
     t.same(gone, told, String(code))
   }
+  await probe.stop()
+})
+
+t.test('a log whose file was deleted is gone, although its folder is there', async (t) => {
+  const { clock, lines, probe, gone, deleteFile } = probed()
+  await probe.start()
+  deleteFile()
+  clock.advance(probeEveryMs)
+  await settled()
+  await settled()
+  t.notOk(probe.healthy)
+  t.same(gone, [true])
+  t.match(lines, [/the disk takes no writes .*the log in \/log was deleted: stop this server/])
   await probe.stop()
 })
 

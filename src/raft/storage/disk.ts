@@ -15,6 +15,8 @@ export type DiskFile = {
   write(buffer: Uint8Array, position: number): Promise<void>
   sync(): Promise<void>
   truncate(size: number): Promise<void>
+  /** Whether it has a name still. Absent: it does. */
+  named?(): Promise<boolean>
   close(): Promise<void>
 }
 

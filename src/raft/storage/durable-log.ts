@@ -9,6 +9,7 @@
  * A write that a full or read-only disk refused is no failure: with a `gate` the same frame is written again to the same
  * place until it is taken, so that whatever part of it is there already is written over with itself. Until then
  * everything else waits its turn. A sync is never tried again, whatever it failed of.
+ * While the gate says that the folder is gone, nothing that was written is said to be durable: no start will find it.
  */
 import { randomBytes } from 'node:crypto'
 import { assert, present } from '../../lib/assert.ts'
@@ -67,6 +68,8 @@ export type DurableLogStore = LogStore & {
    * running, and a successor (`core/succession.ts`). One record in one frame: after a crash the log has it or not.
    */
   succeed(configuration: Configuration): Promise<void>
+  /** False: the file that is written to was deleted, and takes writes all the same. */
+  hasFile(): Promise<boolean>
 }
 
 /**
@@ -205,6 +208,14 @@ class DurableLog implements DurableLogStore {
       assert(supersedes(configuration, current), 'it succeeds what is in force')
       await this.#append([{ type: 'base', base: { ...base, configuration } }])
     })
+  }
+
+  async hasFile(): Promise<boolean> {
+    const last = this.#map.segments.at(-1)
+    // What cannot be looked at is being closed, or fails a write.
+    const isNamed = (await last?.file.named?.().catch(() => true)) ?? true
+    // Another may have taken its place meanwhile.
+    return isNamed || last !== this.#map.segments.at(-1)
   }
 
   /** `bytes` are those of headers and frames; what is preallocated and not used yet does not count. */
@@ -352,9 +363,11 @@ class DurableLog implements DurableLogStore {
   }
 
   #inTurn<T>(run: () => Promise<T>): Promise<T> {
-    const result = this.#turn.then(() => {
+    const result = this.#turn.then(async () => {
       this.#assertUsable()
-      return run()
+      const done = await run()
+      await this.#gate?.released('folder')
+      return done
     })
     this.#turn = result.catch(() => undefined)
     return result

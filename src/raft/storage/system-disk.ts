@@ -110,6 +110,7 @@ function fileOf(fd: number): DiskFile {
         changed += 1
       }
     },
+    named: async () => (await call<fs.Stats>((done) => fs.fstat(fd, done))).nlink > 0,
     close: () => perform((done) => fs.close(fd, done)),
   }
 }

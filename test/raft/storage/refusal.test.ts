@@ -1,8 +1,12 @@
 /** What the log does while its disk is full or read-only: it waits, and then goes on as if nothing had been. */
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { DiskGate } from '../../../src/lib/disk-gate.ts'
 import { silentLogger } from '../../../src/lib/log.ts'
 import { seededRandom } from '../../../src/lib/random.ts'
+import { openDurableLog } from '../../../src/raft/storage/durable-log.ts'
+import { systemDisk } from '../../../src/raft/storage/system-disk.ts'
 import { refusals, SimDisk } from '../../sim/disk.ts'
 import { manualClock } from '../../support/manual-clock.ts'
 import {
@@ -133,4 +137,42 @@ await t.test('a log that is closed while its disk refuses comes to its end', asy
   await store.close()
   sim.refusal = null
   t.equal((await reopened(sim)).lastIndex, 1)
+})
+
+await t.test('while its folder is gone nothing is said to be durable', async (t) => {
+  const sim = new SimDisk({ random: seededRandom(1) })
+  const { gate, tryAgain } = gateOf(t)
+  const { store } = await openOn(sim, { ...smallLog, gate })
+  await store.write([append(entry(1, 1)), vote(hardState(1, 's1'))])
+  let done = 1
+  // The folder goes while this is written.
+  const second = store.write([append(entry(2, 1))]).then(() => (done = 2))
+  gate.hold('folder')
+  const third = second.then(() => store.write([append(entry(3, 1))])).then(() => (done = 3))
+  await tryAgain()
+  await tryAgain()
+  t.equal(done, 1)
+  gate.release('folder')
+  await tryAgain()
+  await third
+  t.equal(done, 3)
+
+  gate.hold('folder')
+  const last = t.rejects(store.write([append(entry(4, 1))]), { code: 'unavailable' })
+  await tryAgain()
+  gate.close()
+  await last
+  await store.close()
+})
+
+await t.test('a log knows whether its file was deleted', async (t) => {
+  const folder = t.testdir()
+  const { store } = await openDurableLog(await systemDisk(folder), smallLog)
+  t.ok(await store.hasFile(), 'there is none before the first write')
+  await store.write([append(entry(1, 1)), vote(hardState(1, 's1'))])
+  t.ok(await store.hasFile())
+  for (const name of await readdir(folder)) await rm(join(folder, name), { force: true })
+  t.notOk(await store.hasFile())
+  await store.close()
+  t.ok(await store.hasFile(), 'it is closed')
 })
