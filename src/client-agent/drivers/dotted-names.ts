@@ -1,7 +1,7 @@
 /**
  * Variables whose names have a dot, as `discovery.type`: shells drop them, and shells stand above tasks. So they come as far as the last
  * shell under names that it keeps, and `env` gives them their own. It finds the values in its environment (`-S` with `${…}`), never in its
- * arguments, which are everyone's to read.
+ * arguments, which are everyone's to read. Names that the shells above keep for themselves come the same way.
  */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
@@ -18,9 +18,11 @@ export type Dotted = {
   readonly naming: string
 }
 
-/** Names that neither shells nor `env` could pass on stay as they are. */
-export function withKeptNames(env: Environment): Dotted {
-  const names = dottedNames(env)
+const none: ReadonlySet<string> = new Set()
+
+/** Names that neither shells nor `env` could pass on stay as they are. `ofShells`: further names that the shells above do not. */
+export function withKeptNames(env: Environment, ofShells = none): Dotted {
+  const names = lostNames(env, ofShells)
   if (names.length === 0) return { env, naming: '' }
   const others = Object.entries(env).filter(([name]) => !names.includes(name))
   const kept = names.map((name, at) => [`${keptPrefix}${at}`, env[name] ?? ''] as const)
@@ -43,8 +45,8 @@ export function namingWords(naming: string, program: string): readonly string[] 
 }
 
 /** Throws `not_implemented` where the machine's `env` cannot do it, as that of BusyBox. */
-export async function checkNames(env: Environment): Promise<void> {
-  const [name] = dottedNames(env)
+export async function checkNames(env: Environment, ofShells = none): Promise<void> {
+  const [name] = lostNames(env, ofShells)
   if (name === undefined) return
   await promisify(execFile)(envProgram, ['-S', envProgram], { env: {} }).catch((error: unknown) => {
     // An exit code says that it cannot; nothing else does, as a want of descriptors.
@@ -52,11 +54,14 @@ export async function checkNames(env: Environment): Promise<void> {
     if (typeof code !== 'number' && code !== 'ENOENT') {
       throw new MusterError('unavailable', textOf(error), { cause: error })
     }
-    const text = `the variable ${name} has a dot in its name, which needs ${envProgram} of GNU coreutils 8.30 or later on the node: name it without`
+    const why = ofShells.has(name) ? 'has a name that shells keep' : 'has a dot in its name'
+    const text = `the variable ${name} ${why}, which needs ${envProgram} of GNU coreutils 8.30 or later on the node: name it otherwise`
     throw new MusterError('not_implemented', text)
   })
 }
 
-function dottedNames(env: Environment): readonly string[] {
-  return Object.keys(env).filter((name) => /^[\w.]+$/.test(name) && name.includes('.'))
+function lostNames(env: Environment, ofShells: ReadonlySet<string>): readonly string[] {
+  return Object.keys(env).filter(
+    (name) => ofShells.has(name) || (/^[\w.]+$/.test(name) && name.includes('.')),
+  )
 }

@@ -40,7 +40,7 @@ import {
 } from './control-group.ts'
 import { healthOf } from './probe.ts'
 import { missingCode, readyLine } from './scripts.ts'
-import { sealed } from './sealed-environment.ts'
+import { ofShells, sealed } from './sealed-environment.ts'
 import { giveFolders, userOf } from './task-user.ts'
 import { firstProcessOf, WalledTask } from './walled-task.ts'
 import { wordsBeside, wordsOf, type Walls } from './walls.ts'
@@ -140,7 +140,7 @@ export class ExecDriver implements Driver {
   async #wallsOf(task: TaskToStart, own: TaskToStart['env']) {
     const user = await userOf(task.user)
     const identity = { USER: user.name, LOGNAME: user.name, HOME: '/local', SHELL: '/bin/sh' }
-    await checkNames(own)
+    await checkNames(own, ofShells)
     const { env, names, naming } = sealed({ ...identity, ...own })
     const group = this.#groupOf(task)?.folder ?? null
     const walls: Walls = { user, names, naming, config: configOf(task.config), group }

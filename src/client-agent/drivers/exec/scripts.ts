@@ -173,7 +173,7 @@ if [ -z "$muster_program" ]; then
 fi
 case $muster_naming$muster_program in
 -*/*=*)
-  echo "$muster_program has = in its path, and its environment a name with a dot: rename one" >&2
+  echo "$muster_program has = in its path, and its environment a name with a dot, or one that shells keep: rename one" >&2
   exit ${missingCode}
   ;;
 esac

@@ -10,15 +10,22 @@ import { sealPrefix } from './scripts.ts'
 
 /** What those programs need. */
 const path = '/usr/sbin:/usr/bin:/sbin:/bin'
-/** A shell keeps these for itself, and ends where one is set. */
-const ofShells: ReadonlySet<string> = new Set([
+/** A shell keeps these for itself, whichever it is: it ends where one is set, or passes on another value. */
+export const ofShells: ReadonlySet<string> = new Set([
   'BASHOPTS',
+  'BASHPID',
   'BASH_VERSINFO',
+  'DIRSTACK',
   'EUID',
+  'FUNCNAME',
+  'GROUPS',
+  'HISTCMD',
   'LINENO',
   'OPTIND',
   'PPID',
+  'RANDOM',
   'SHELLOPTS',
+  'SHLVL',
   'UID',
 ])
 /** What the agent finds tasks by is as it is. */
@@ -28,15 +35,15 @@ export type SealedEnvironment = {
   readonly env: Readonly<Record<string, string>>
   /** Of the variables that are sealed, for `enter`. */
   readonly names: readonly string[]
-  /** Of those whose own names have a dot. */
+  /** Of those whose own names no shell passes on. */
   readonly naming: string
 }
 
 /** What is no name for a shell is left out, as the shell above other tasks does. */
 export function sealed(of: Readonly<Record<string, string>>): SealedEnvironment {
-  const { env, naming } = withKeptNames(of)
+  const { env, naming } = withKeptNames(of, ofShells)
   const names = Object.keys(env).filter(
-    (name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !ofShells.has(name) && !marks.has(name),
+    (name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !marks.has(name),
   )
   const open = Object.entries(env).filter(([name]) => marks.has(name))
   const hidden = names.map((name) => [`${sealPrefix}${name}`, env[name] ?? ''] as const)

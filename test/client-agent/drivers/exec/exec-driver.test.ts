@@ -7,6 +7,7 @@ import t from 'tap'
 import type { Exit } from '../../../../src/client-agent/drivers/driver.ts'
 import { ExecDriver } from '../../../../src/client-agent/drivers/exec/exec-driver.ts'
 import { processesWith } from '../../../../src/client-agent/drivers/process-identity.ts'
+import { ofShells } from '../../../../src/client-agent/drivers/exec/sealed-environment.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { countOf } from '../../../support/command-lines.ts'
 import { driverFor, execTask, lines, printedBy, started } from './within.ts'
@@ -56,13 +57,18 @@ t.test('an environment comes through byte by byte', async (t) => {
   t.equal(await printedBy(t, driver, 'printf %s "$STRANGE"', { env }), strange)
 })
 
-t.test('names with a dot come through too', async (t) => {
+t.test('names with a dot, and those that shells keep, come through too', async (t) => {
   const driver = await driverFor(t)
   if (driver === null) return
   const task = await execTask(t, driver, '', {
     config: { command: 'env', args: ['-0'] },
   })
-  const env = { ...task.env, 'discovery.type': ' a"b\'c\\d\n$(id) ${HOME} é#*', program: 'own' }
+  const env: Record<string, string> = {
+    ...task.env,
+    'discovery.type': ' a"b\'c\\d\n$(id) ${HOME} é#*',
+    program: 'own',
+  }
+  for (const name of ofShells) env[name] = `own ${name}`
   const running = await started(t, driver, { ...task, env })
   t.strictSame(await running.ended, known(0))
   const names = (await readFile(task.stdout, 'utf8')).split('\0')

@@ -58,8 +58,11 @@ t.test('an environment is sealed but for what the agent finds the task by', asyn
     MUSTER_ALLOC_ID: 'a',
     MUSTER_TASK_NAME: 'main',
   })
-  t.strictSame(names, ['PATH', 'LD_PRELOAD', 'MUSTER_DOTTED_0'])
-  t.equal(naming, '-u MUSTER_DOTTED_0 "a.b=${MUSTER_DOTTED_0}"')
+  t.strictSame(names, ['PATH', 'LD_PRELOAD', 'MUSTER_DOTTED_0', 'MUSTER_DOTTED_1'])
+  t.equal(
+    naming,
+    '-u MUSTER_DOTTED_0 -u MUSTER_DOTTED_1 "a.b=${MUSTER_DOTTED_0}" "UID=${MUSTER_DOTTED_1}"',
+  )
   t.strictSame(env, {
     PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
     MUSTER_ALLOC_ID: 'a',
@@ -67,6 +70,7 @@ t.test('an environment is sealed but for what the agent finds the task by', asyn
     MUSTER_SEALED_PATH: '/local',
     MUSTER_SEALED_LD_PRELOAD: '/local/x.so',
     MUSTER_SEALED_MUSTER_DOTTED_0: 'no name for a shell',
+    MUSTER_SEALED_MUSTER_DOTTED_1: '0',
   })
 })
 
