@@ -45,6 +45,8 @@ const backoffMinMs = 20
 const rejectedBackoffMs = 1_000
 /** A connection that lived this long counts as one. */
 const settledMs = 1_000
+/** Longer than any dial takes: of two servers that close for each other's sake, the first one's new stream is younger. */
+const silentMs = 10_000
 const dropLogIntervalMs = 10_000
 /** A frame may be on its way for so long: as one of 512 KiB over 5 kB/s. */
 const frameMsMax = 120_000
@@ -152,7 +154,7 @@ export class Outbound {
   /** A stream without entries is silent, and its own ping waits for as long as a large frame may take. */
   #closeSilent(reason: string): void {
     const heardMs = Math.max(this.#connectedMs, this.#lastAckMs)
-    if (this.#wire.clock.monotonicMs() - heardMs >= settledMs) this.#stream?.close(reason)
+    if (this.#wire.clock.monotonicMs() - heardMs >= silentMs) this.#stream?.close(reason)
   }
 
   #connect(): void {
