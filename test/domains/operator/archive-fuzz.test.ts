@@ -28,6 +28,9 @@ const snapshotUrl = '/v1/operator/snapshot'
 /** Sealed bytes that do not open are an error of the archive, and of the variable or the login method alone that they belong to. */
 const sealing = /\/v1\/var\/|\/v1\/auth\//
 const wrongSeals = /do not open|does not open|are not what was written|newer version|has no key/
+/** Rows may say that the sessions of a node ended, and so do those that are made there. To lock by one is 500, as at Consul. */
+const acquiring = /[?]acquire=/
+const endedSession = /^invalid session /
 
 function noise(lengthMax: number): Buffer {
   return randomBytes(integer(1, lengthMax))
@@ -351,7 +354,8 @@ void t.test(`archives of wrong rows, FUZZ_SEED=${seed}`, async (t) => {
     counts.accepted += 1
     for (const { request, answer } of await meetEveryTable(server)) {
       const { status, body } = answer
-      const waived = sealing.test(request) && wrongSeals.test(body)
+      const isSealed = sealing.test(request) && wrongSeals.test(body)
+      const waived = isSealed || (acquiring.test(request) && endedSession.test(body))
       if (status >= 500 && !waived) t.fail(`${name}: ${request}: ${status} ${body.slice(0, 300)}`)
     }
     t.same((await sweepRows(server.machine)).faults, [], `${name}: what commands made of it`)
