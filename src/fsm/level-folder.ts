@@ -1,8 +1,8 @@
 /** The files of a LevelDB folder, as this program sees them itself. */
-import { readdir } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
-import { MusterError, systemCodeOf } from '../lib/errors.ts'
+import { MusterError } from '../lib/errors.ts'
+import { namesIn } from '../lib/folder-names.ts'
 
 const tablePattern = /^\d+\.(ldb|sst)$/
 
@@ -16,15 +16,6 @@ export async function assertCurrentFile(folder: string): Promise<void> {
   if ((await namesIn(folder)).includes('CURRENT')) return
   const path = join(folder, 'CURRENT')
   throw new MusterError('corrupt', `${path} is missing, which says which files hold the state`)
-}
-
-export async function namesIn(folder: string): Promise<readonly string[]> {
-  try {
-    return await readdir(folder)
-  } catch (error) {
-    if (systemCodeOf(error) === 'ENOENT') return []
-    throw error
-  }
 }
 
 /** Resolves to how many bytes there were, at most `length`. */

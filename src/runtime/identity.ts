@@ -6,10 +6,11 @@
  * under the old id: it might vote twice in one term. A client agent's node is known by it.
  */
 import { randomUUID } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeDurably } from '../lib/durable-file.ts'
 import { MusterError } from '../lib/errors.ts'
+import { namesIn } from '../lib/folder-names.ts'
 import { uuidPattern } from '../lib/uuid.ts'
 
 export type NodeKind = 'server' | 'client'
@@ -72,13 +73,6 @@ export async function readIdentity(dataFolder: string, kind: NodeKind): Promise<
     throw error
   })
   return text === null ? null : parse(text, path, kind)
-}
-
-async function namesIn(folder: string): Promise<readonly string[]> {
-  return readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return []
-    throw error
-  })
 }
 
 function fileOf(kind: NodeKind): string {
