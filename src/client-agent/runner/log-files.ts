@@ -51,8 +51,12 @@ export async function logFilesOf(
   task: string,
   kind: LogKind,
 ): Promise<readonly LogFile[]> {
-  const prefix = `${task}.${kind}.`
   const names = await readdir(folder).catch(() => [])
+  return numbered(folder, names, `${task}.${kind}.`)
+}
+
+/** By number. A task may have a name that begins as those of another's files do. */
+function numbered(folder: string, names: readonly string[], prefix: string): readonly LogFile[] {
   return names
     .filter((name) => name.startsWith(prefix) && /^\d{1,9}$/.test(name.slice(prefix.length)))
     .map((name) => ({ path: join(folder, name), number: Number(name.slice(prefix.length)) }))
@@ -119,12 +123,8 @@ export async function rotateLog(
 
 /** Also what an agent that was killed left. */
 async function removeCopies(folder: string, task: string, kind: LogKind): Promise<void> {
-  const prefix = `${task}.${kind}.copy.`
-  for (const name of await readdir(folder)) {
-    // A task may have a name that ends like that.
-    if (name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)))
-      await rm(join(folder, name), { force: true })
-  }
+  const copies = numbered(folder, await readdir(folder), `${task}.${kind}.copy.`)
+  for (const { path } of copies) await rm(path, { force: true })
 }
 
 /** Less and less of what was written, until the disk takes it. */
