@@ -1,6 +1,7 @@
 /** What a client agent asks the servers on its own account: JSON there, JSON back. */
 import { dialectHeader } from '../api/dialect.ts'
 import { deadlineOf } from '../lib/async.ts'
+import type { Clock } from '../lib/clock.ts'
 import { dialectDefault } from '../lib/dialects.ts'
 import { MusterError, systemCodeOf, textOf } from '../lib/errors.ts'
 import type { HttpAddress } from '../lib/host-port.ts'
@@ -33,28 +34,32 @@ export type JsonReply = {
 }
 
 /** Rejects as `Upstream.ask`, and with `unavailable` for what is no JSON. */
-export async function requestJson(
+export function requestJson(
   upstream: Upstream,
   ask: JsonRequest,
   signal: AbortSignal,
 ): Promise<JsonReply> {
-  const deadline = deadlineOf(upstream.clock, ask.timeoutMs, signal)
-  try {
-    return await read(await upstream.ask(askOf(ask, deadline.signal)))
-  } finally {
-    deadline.cancel()
-  }
+  return inTime(upstream.clock, ask, (sent) => upstream.ask(sent), signal)
 }
 
 /** As `requestJson`, of this one server. */
-export async function requestJsonOf(
+export function requestJsonOf(
   upstream: Upstream,
   place: HttpAddress,
   ask: JsonRequest,
 ): Promise<JsonReply> {
-  const deadline = deadlineOf(upstream.clock, ask.timeoutMs)
+  return inTime(upstream.clock, ask, (sent) => upstream.askOne(place, sent))
+}
+
+async function inTime(
+  clock: Clock,
+  ask: JsonRequest,
+  send: (sent: Ask) => Promise<Answer>,
+  signal?: AbortSignal,
+): Promise<JsonReply> {
+  const deadline = deadlineOf(clock, ask.timeoutMs, signal)
   try {
-    return await read(await upstream.askOne(place, askOf(ask, deadline.signal)))
+    return await read(await send(askOf(ask, deadline.signal)))
   } finally {
     deadline.cancel()
   }
