@@ -44,10 +44,13 @@ export function namingWords(naming: string, program: string): readonly string[] 
   return [envProgram, '-S', naming, program]
 }
 
+/** The machine's `env` was seen to do it. Each start, command and check of a task would run it once more. */
+let canName = false
+
 /** Throws `not_implemented` where the machine's `env` cannot do it, as that of BusyBox. */
 export async function checkNames(env: Environment, ofShells = none): Promise<void> {
   const [name] = lostNames(env, ofShells)
-  if (name === undefined) return
+  if (name === undefined || canName) return
   await promisify(execFile)(envProgram, ['-S', envProgram], { env: {} }).catch((error: unknown) => {
     // An exit code says that it cannot; nothing else does, as a want of descriptors.
     const code: unknown = error instanceof Error && 'code' in error ? error.code : null
@@ -58,6 +61,7 @@ export async function checkNames(env: Environment, ofShells = none): Promise<voi
     const text = `the variable ${name} ${why}, which needs ${envProgram} of GNU coreutils 8.30 or later on the node: name it otherwise`
     throw new MusterError('not_implemented', text)
   })
+  canName = true
 }
 
 function lostNames(env: Environment, ofShells: ReadonlySet<string>): readonly string[] {
