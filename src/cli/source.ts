@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs'
 import { parseHcl, type HclBody, type HclValue } from '../lib/hcl.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { isObject, parseJson, type Json, type JsonObject } from '../lib/exact-json.ts'
+import { gather } from '../lib/gather.ts'
 import { misused } from './flags.ts'
 import type { Terminal } from './verb.ts'
 
@@ -54,21 +55,11 @@ export class Sources {
 }
 
 async function read(source: AsyncIterable<Uint8Array>, what: string): Promise<Buffer> {
-  const parts: Uint8Array[] = []
-  let size = 0
-  try {
-    for await (const part of source) {
-      size += part.length
-      if (size > sourceBytesMax) break
-      parts.push(part)
-    }
-  } catch (error) {
+  const bytes = await gather(source, sourceBytesMax).catch((error: unknown) => {
     throw new MusterError('invalid_argument', `${what}: ${textOf(error)}`, { cause: error })
-  }
-  if (size > sourceBytesMax) {
-    throw new MusterError('too_large', `${what} is over ${sourceBytesMax} bytes`)
-  }
-  return Buffer.concat(parts)
+  })
+  if (bytes === null) throw new MusterError('too_large', `${what} is over ${sourceBytesMax} bytes`)
+  return bytes
 }
 
 /** A block is an object under its name; of blocks with one name a list. */

@@ -9,6 +9,7 @@ import { pipeline } from 'node:stream/promises'
 import { deadlineOf } from '../lib/async.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
+import { gather } from '../lib/gather.ts'
 import { hostPort, type HttpAddress } from '../lib/host-port.ts'
 import { signalOf, type AbortSource } from '../lib/lazy-abort.ts'
 import { onceConnected } from './connecting.ts'
@@ -303,17 +304,10 @@ export async function bytesOf({ body }: Answer, bytesMax: number): Promise<Buffe
 
 /** Null: it is longer. */
 async function readWhole(body: AsyncIterable<Buffer>, bytesMax: number): Promise<Buffer | null> {
-  const pieces: Buffer[] = []
-  let length = 0
   try {
-    for await (const piece of body) {
-      length += piece.length
-      if (length > bytesMax) return null
-      pieces.push(piece)
-    }
+    return await gather(body, bytesMax)
   } catch (error) {
     const text = `the server broke off in the middle of its answer: ${textOf(error)}`
     throw new MusterError('outcome_unknown', text, { cause: error })
   }
-  return Buffer.concat(pieces, length)
 }

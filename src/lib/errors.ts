@@ -48,6 +48,11 @@ export class MusterError extends Error {
   }
 }
 
+/** The one that is made most. */
+export function invalid(message: string): MusterError {
+  return new MusterError('invalid_argument', message)
+}
+
 export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === 'string' && Object.hasOwn(errorCodes, value)
 }

@@ -10,6 +10,7 @@ import { once } from 'node:events'
 import { MusterError, type ErrorCode } from '../../lib/errors.ts'
 import type { Call } from '../verb.ts'
 import { parseJson, printJson, type Json } from '../../lib/exact-json.ts'
+import { gather } from '../../lib/gather.ts'
 import { connected, isUnreached } from './connecting.ts'
 import { readSettings, type Settings } from './settings.ts'
 import type { Line } from './websocket.ts'
@@ -276,16 +277,9 @@ export class ApiClient {
   }
 
   async #all(response: IncomingMessage, bytesMax: number): Promise<Buffer> {
-    const parts: Uint8Array[] = []
-    let size = 0
-    for await (const part of this.#body(response)) {
-      size += part.length
-      if (size > bytesMax) {
-        throw new MusterError('too_large', `the answer is over ${bytesMax} bytes: ask for less`)
-      }
-      parts.push(part)
-    }
-    return Buffer.concat(parts)
+    const bytes = await gather(this.#body(response), bytesMax)
+    if (bytes !== null) return bytes
+    throw new MusterError('too_large', `the answer is over ${bytesMax} bytes: ask for less`)
   }
 
   async *#body(response: IncomingMessage): AsyncGenerator<Uint8Array> {

@@ -10,7 +10,7 @@
  * At `term` the command gets SIGTERM, at `kill` SIGKILL; each acknowledged renewal moves s. And TTL <= lock delay: a session
  * that a client ends before its time was alive at s, so what it held is not granted before s + lock delay either.
  */
-import { MusterError } from '../../lib/errors.ts'
+import { invalid } from '../../lib/errors.ts'
 import { formatDurationMs } from '../../lib/duration.ts'
 
 export const ttlMsMin = 10_000
@@ -77,8 +77,4 @@ function timesOf(ttlMs: number, lockDelayMs: number, stretch: number): Lease {
     termAfterMs,
     killAfterMs,
   }
-}
-
-function invalid(text: string): MusterError {
-  return new MusterError('invalid_argument', text)
 }

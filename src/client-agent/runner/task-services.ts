@@ -16,7 +16,7 @@ import {
   type Probe,
 } from '../../domains/local-services/definition.ts'
 import type { InitialCheck } from '../../domains/local-services/definitions.ts'
-import { MusterError, textOf } from '../../lib/errors.ts'
+import { invalid, textOf } from '../../lib/errors.ts'
 import { hostPort } from '../../lib/host-port.ts'
 import { restartRulesOf, type RestartRules } from './check-restart.ts'
 import { interpolated, type Variables } from './environment.ts'
@@ -270,8 +270,4 @@ function probeOf(check: Check, { address, port }: Place, fill: (text: string) =>
     default:
       return { type: 'tcp', host: address, port, ...every }
   }
-}
-
-function invalid(text: string): MusterError {
-  return new MusterError('invalid_argument', text)
 }

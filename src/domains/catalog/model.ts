@@ -7,7 +7,7 @@
 import { isIP } from 'node:net'
 import { Type, type Static } from 'typebox'
 import { indexes, record } from '../../fsm/row-schema.ts'
-import { MusterError } from '../../lib/errors.ts'
+import { invalid } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/uuid.ts'
 
 /** The check that every agent's node has: whether the agent is a living member. Kept by the leader. */
@@ -303,8 +303,4 @@ function deepEqual(left: unknown, right: unknown): boolean {
         (right as Readonly<Record<string, unknown>>)[key],
       ),
   )
-}
-
-function invalid(message: string): MusterError {
-  return new MusterError('invalid_argument', message)
 }

@@ -1,5 +1,5 @@
 /** How an artifact is asked for: where it is, what it has to be, and what is made of it. Pure; agents read it too. */
-import { MusterError } from '../../lib/errors.ts'
+import { invalid } from '../../lib/errors.ts'
 import type { Artifact } from './task-model.ts'
 
 export const artifactModes = ['any', 'file', 'dir'] as const
@@ -103,8 +103,4 @@ function checksumOf(text: string | undefined): Checksum | null {
   const [, algorithm = '', sum = ''] = /^([a-z0-9]+):([0-9a-fA-F]+)$/.exec(text) ?? []
   if (sums.get(algorithm) === sum.length) return { algorithm, sum: sum.toLowerCase() }
   throw invalid(`needs a checksum as sha256:HEX; there are ${[...sums.keys()].join(', ')}`)
-}
-
-function invalid(text: string): MusterError {
-  return new MusterError('invalid_argument', text)
 }

@@ -1,7 +1,7 @@
 /** A check as an agent is asked to run it: exactly one kind, and what goes with it. What is wrong is 400 and named. */
 import { Fields } from '../../api/fields.ts'
 import { formatDurationMs, parseDurationNs } from '../../lib/duration.ts'
-import { MusterError } from '../../lib/errors.ts'
+import { invalid } from '../../lib/errors.ts'
 import {
   intervalMsMin,
   requestBodyBytesMax,
@@ -194,8 +194,4 @@ function hostPort(name: string, text: string): { readonly host: string; readonly
   const port = Number(match?.[3] ?? 0)
   if (host === '' || port < 1 || port > 65_535) throw invalid(`${name} must be host:port`)
   return { host, port }
-}
-
-function invalid(message: string): MusterError {
-  return new MusterError('invalid_argument', message)
 }

@@ -6,7 +6,7 @@
  */
 import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/schema'
-import { MusterError } from '../../lib/errors.ts'
+import { invalid } from '../../lib/errors.ts'
 import { checkName, notesBytesMax, ServiceSpec } from '../catalog/model.ts'
 
 export const intervalMsMin = 1_000
@@ -154,8 +154,4 @@ function checkHttp({ url, method, headers }: Extract<Probe, { type: 'http' }>): 
       throw invalid('Header must hold names and values that HTTP allows')
     }
   }
-}
-
-function invalid(message: string): MusterError {
-  return new MusterError('invalid_argument', message)
 }

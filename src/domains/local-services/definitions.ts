@@ -2,7 +2,7 @@
  * Services and checks that this agent's configuration files define: by their keys, each once, each check of a service that
  * the files define too, so that a start never depends on what was registered before.
  */
-import { MusterError } from '../../lib/errors.ts'
+import { invalid, type MusterError } from '../../lib/errors.ts'
 import { keyOfName, membershipCheckId, type CheckStatus } from '../catalog/model.ts'
 import type { AgentService, CheckDefinition } from './definition.ts'
 
@@ -86,8 +86,4 @@ function isScript({ definition }: InitialCheck): boolean {
 
 function twice(kind: string, id: string): MusterError {
   return invalid(`the configuration defines the ${kind} ${JSON.stringify(id)} twice`)
-}
-
-function invalid(text: string): MusterError {
-  return new MusterError('invalid_argument', text)
 }

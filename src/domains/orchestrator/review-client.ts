@@ -6,6 +6,7 @@ import { Agent, request as httpsRequest } from 'node:https'
 import { onAbort } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError, systemCodeOf } from '../../lib/errors.ts'
+import { gather } from '../../lib/gather.ts'
 import type { IncomingMessage } from '../../lib/http.ts'
 import { Refused } from './refused.ts'
 import type { ReviewAnswer } from './review.ts'
@@ -136,14 +137,9 @@ export class ReviewClient {
 }
 
 async function bodyOf(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of response) {
-    chunks.push(chunk as Buffer)
-    size += (chunk as Buffer).length
-    if (size > reviewBytesMax) throw new Refused('unreachable', 'the answer is too long')
-  }
-  return Buffer.concat(chunks).toString('utf8')
+  const bytes = await gather(response, reviewBytesMax)
+  if (bytes === null) throw new Refused('unreachable', 'the answer is too long')
+  return bytes.toString('utf8')
 }
 
 /** Orchestrators that are asked at once; of more, the one that was asked least recently connects anew. */

@@ -1,7 +1,7 @@
 /** What may be asked about sessions. */
 import { Type } from 'typebox'
 import { assertNever } from '../../lib/assert.ts'
-import { MusterError } from '../../lib/errors.ts'
+import { invalid, MusterError } from '../../lib/errors.ts'
 import { orderedUuid } from '../../lib/ordered-uuid.ts'
 import {
   defineLeaderMethod,
@@ -273,8 +273,4 @@ function createdOf(outcome: CreateOutcome, { namespace, node }: CreateSession): 
     default:
       return assertNever(outcome)
   }
-}
-
-function invalid(message: string): MusterError {
-  return new MusterError('invalid_argument', message)
 }

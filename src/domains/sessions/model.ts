@@ -8,7 +8,7 @@
 import { Type, type Static } from 'typebox'
 import { Count, record } from '../../fsm/row-schema.ts'
 import { durationLengthMax, parseDurationNs } from '../../lib/duration.ts'
-import { MusterError } from '../../lib/errors.ts'
+import { invalid } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/uuid.ts'
 import { Accessor, MountId } from '../acl/model.ts'
 import { Name } from '../catalog/model.ts'
@@ -253,8 +253,4 @@ export function checkSessionName(name: string): string {
 
 function shown(text: string): string {
   return JSON.stringify(text.slice(0, 100))
-}
-
-function invalid(message: string): MusterError {
-  return new MusterError('invalid_argument', message)
 }

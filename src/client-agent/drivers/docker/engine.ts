@@ -8,6 +8,7 @@ import type { Duplex } from 'node:stream'
 import { deadlineOf, onAbort, within } from '../../../lib/async.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { MusterError, systemCodeOf, textOf } from '../../../lib/errors.ts'
+import { gather } from '../../../lib/gather.ts'
 import { request, type ClientRequest, type IncomingMessage } from '../../../lib/http.ts'
 import { ErrorAnswer, parsed, Version } from './answers.ts'
 
@@ -111,7 +112,7 @@ export class Engine {
     const deadline = deadlineOf(this.#clock, timeoutMs)
     try {
       const answer = await refused(await this.#send(question, prefix, deadline.signal))
-      const text = (await bytesOf(answer)).toString('utf8')
+      const text = await textIn(answer)
       return text.trim() === '' ? undefined : (JSON.parse(text) as unknown)
     } catch (error) {
       throw this.#failure(error, deadline.isLate, timeoutMs)
@@ -182,7 +183,7 @@ const reasons: Readonly<Record<string, string>> = {
 async function refused(answer: IncomingMessage): Promise<IncomingMessage> {
   const { statusCode: status = 500 } = answer
   if (status < 400) return answer
-  const text = (await bytesOf(answer)).toString('utf8')
+  const text = await textIn(answer)
   const said = messageOf(text).slice(0, errorLengthMax).replaceAll(/\s+/g, ' ').trim()
   throw new MusterError(codes[status] ?? 'unavailable', `Docker said: ${said || status}`)
 }
@@ -203,17 +204,10 @@ function messageOf(text: string): string {
   }
 }
 
-async function bytesOf(answer: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
-    length += chunk.length
-    if (length > answerBytesMax) {
-      throw new MusterError('unavailable', `Docker answered with over ${answerBytesMax} bytes`)
-    }
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
+async function textIn(answer: IncomingMessage): Promise<string> {
+  const bytes = await gather(answer, answerBytesMax)
+  if (bytes !== null) return bytes.toString('utf8')
+  throw new MusterError('unavailable', `Docker answered with over ${answerBytesMax} bytes`)
 }
 
 /** Of versions such as `1.41`. */

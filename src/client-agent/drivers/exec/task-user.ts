@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
-import { MusterError } from '../../../lib/errors.ts'
+import { invalid } from '../../../lib/errors.ts'
 import type { FoldersOfTask } from '../driver.ts'
 import { openFolder } from '../folder-handle.ts'
 
@@ -51,8 +51,4 @@ export async function giveFolders(folders: FoldersOfTask, { uid, gid }: TaskUser
 async function onFolder(path: string, act: (folder: FileHandle) => Promise<void>): Promise<void> {
   await using folder = await openFolder(path)
   await act(folder)
-}
-
-function invalid(text: string): MusterError {
-  return new MusterError('invalid_argument', text)
 }

@@ -4,7 +4,7 @@
  */
 import { constants } from 'node:fs'
 import { lstat, open, rm, symlink } from 'node:fs/promises'
-import { MusterError } from '../../../lib/errors.ts'
+import { invalid } from '../../../lib/errors.ts'
 import { writeAll } from '../../../lib/write-all.ts'
 import { giveToOwnerOf, openFolder, within, type TaskPlace } from '../task-files.ts'
 import type { Room } from './limits.ts'
@@ -110,8 +110,4 @@ function lastOf(parts: readonly string[], path: string): string {
 
 function fail(text: string): never {
   throw invalid(text)
-}
-
-function invalid(text: string): MusterError {
-  return new MusterError('invalid_argument', text)
 }

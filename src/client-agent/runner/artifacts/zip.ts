@@ -3,6 +3,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { pipeline } from 'node:stream'
 import { crc32, createInflateRaw } from 'node:zlib'
 import { MusterError } from '../../../lib/errors.ts'
+import { gather } from '../../../lib/gather.ts'
 import type { Destination } from './destination.ts'
 
 const endBytes = 22
@@ -25,15 +26,14 @@ type Entry = {
 /** Rejects with `corrupt` for what is none, and as the destination. */
 export async function unpackZip(file: FileHandle, to: Destination): Promise<void> {
   for (const entry of await entriesOf(file)) {
-    const { path, mode, isSecret, size } = entry
+    const { path, mode, isSecret } = entry
     if (isSecret) throw new MusterError('invalid_argument', `${path} is encrypted`)
     const kind = mode & 0o170000
     if (path.endsWith('/')) await to.folder(path)
     else if (kind === 0o120000) {
-      if (size > targetBytesMax) throw broken('a link is too long')
-      const parts: Uint8Array[] = []
-      for await (const part of contentOf(file, entry)) parts.push(part)
-      to.link(path, Buffer.concat(parts).toString('utf8'))
+      const target = await gather(contentOf(file, entry), targetBytesMax)
+      if (target === null) throw broken('a link is too long')
+      to.link(path, target.toString('utf8'))
     } else if (kind === 0 || kind === 0o100000) {
       const permissions = (mode & 0o777) === 0 ? 0o644 : mode
       await to.file(path, permissions, contentOf(file, entry))
