@@ -113,14 +113,24 @@ export class Filling {
     const failed = on === null ? this.#failed.get(group) : undefined
     if (failed !== undefined && slot.stop === null) return this.#fails(group, failed)
     const penalized = penaltiesOf(slot)
-    const found = this.#placer.place(group, penalized, on)
+    const home = on === null ? this.#homeOf(group, slot) : null
+    const first = this.#placer.place(group, penalized, home ?? on)
+    if (first.type === 'placed') return this.#places(group, slot, first)
+    if (this.#waitsFor(group, slot, home ?? on)) return true
+    const found = home === null ? first : this.#placer.place(group, penalized, null)
     if (found.type === 'placed') return this.#places(group, slot, found)
-    if (this.#waitsFor(group, slot, on)) return true
+    if (home !== null && this.#waitsFor(group, slot, null)) return true
     if (failed !== undefined) return this.#fails(group, failed)
     const instead = this.#placer.preempt(group, penalized, on) ?? found
     if (instead.type === 'placed') return this.#places(group, slot, instead)
     if (on !== null && slot.previous === null) this.#hasNoRoom(group, slot)
     return this.#fails(group, instead.metrics)
+  }
+
+  /** Where what it takes over lies, as long as that node takes work. Null: it takes nothing over, or goes elsewhere without it. */
+  #homeOf({ EphemeralDisk }: TaskGroup, { previous }: Slot): ScheduledNode | null {
+    if (!EphemeralDisk.Sticky || previous === null) return null
+    return this.#placer.nodeWithId(previous.nodeId)
   }
 
   #hasNoRoom(group: TaskGroup, { isCanary }: Slot): void {

@@ -138,6 +138,11 @@ export class Placer {
     return this.#rulesOf(group).feasibility.unfit(node) === null
   }
 
+  /** Null: it does not take work of the job. */
+  nodeWithId(id: string): ScheduledNode | null {
+    return this.#options.nodes.find((node) => node.id === id) ?? null
+  }
+
   /** Of the constraints of all groups that were to be placed. */
   get classes(): ReadonlyMap<string, boolean> {
     const classes = new Map<string, boolean>()

@@ -26,6 +26,7 @@ import {
   stopAll,
   type GroupPlan,
   type ReconcileInput,
+  type ScheduledJob,
   type Slot,
   type Stop,
 } from './scheduled-job.ts'
@@ -85,8 +86,9 @@ function reconcileGroup(
     ? { older: null, count: group.Count }
     : servingVersion(input, group, rows, versions, isCanarying)
   const missing = Math.max(0, count - stays.length)
+  const heirlooms = leftToHeirs(job, group, rows)
   const added = freeNames(job.spec.ID, group.Name, { count: missing, taken: names }).map((name) =>
-    slot(name, { older }),
+    slot(name, { older, previous: heirlooms.get(name) ?? null }),
   )
   const failing = stays.flatMap(({ kind, row }) =>
     isOfVersion(row, job) && (kind === 'waiting' || kind === 'failed') ? [row] : [],
@@ -138,6 +140,29 @@ function reconcileGroup(
       isVoid: false,
     },
   }
+}
+
+/**
+ * By name, those that an update stopped before there was a place for what replaces them, of a group whose allocations take over the data of
+ * those before them.
+ */
+function leftToHeirs(
+  job: ScheduledJob,
+  group: TaskGroup,
+  rows: readonly AllocationRow[],
+): ReadonlyMap<string, AllocationRow> {
+  if (!group.EphemeralDisk.Sticky) return new Map()
+  const newest = new Map<string, AllocationRow>()
+  for (const row of rows) {
+    if (row.createIndex >= (newest.get(row.name)?.createIndex ?? 0)) newest.set(row.name, row)
+  }
+  const left = [...newest].filter(
+    ([, row]) =>
+      row.desiredDescription === reasons.updated &&
+      row.jobCreateIndex === job.createIndex &&
+      row.next === '',
+  )
+  return new Map(left)
 }
 
 /** Those that end for another reason than the update, and what takes their places. */

@@ -16,6 +16,7 @@ import {
   canRunAgain,
   groupInOrder,
   isOver,
+  isUnbegun,
   newAllocation,
   nextDueMs,
   planOf,
@@ -31,6 +32,7 @@ import type { ArtifactSettings } from './artifacts/limits.ts'
 import { AllocationServices } from './allocation-services.ts'
 import type { NodeFacts } from './environment.ts'
 import type { CheckHolders } from './check-holders.ts'
+import { takeOver, waitsFor } from './heir.ts'
 import { healthRulesOf, judged, type Health } from './health.ts'
 import { asRead } from './kept-times.ts'
 import { LogRotation } from './log-rotation.ts'
@@ -188,10 +190,18 @@ export class AllocationRunner {
         return machine === undefined ? [] : [[name, machine] as const]
       }),
     )
-    const waiting = this.#host.untilOver(this.#assigned.preempts ?? [])
-    if (waiting === null) return this.#take({ type: 'begin' })
-    void waiting.then(() => this.#take({ type: 'begin' }))
+    const waiting = this.#host.untilOver(waitsFor(this.#assigned))
+    if (waiting === null) return this.#begin()
+    void waiting.then(() => this.#begin())
     this.#changed()
+  }
+
+  async #begin(): Promise<void> {
+    const isEnding = this.#isReleased || this.#machine.isStopped
+    if (!isEnding && isUnbegun(this.#machine)) {
+      await takeOver(this.folder, this.#assigned, this.#host.log)
+    }
+    this.#take({ type: 'begin' })
   }
 
   /**

@@ -153,6 +153,11 @@ export function isOver({ tasks }: AllocationMachine): boolean {
   return tasks.every(isDead)
 }
 
+/** No task of it ever ran. */
+export function isUnbegun({ tasks }: AllocationMachine): boolean {
+  return tasks.every(({ startedMs }) => startedMs === null)
+}
+
 /** It does not end, and has not ended. */
 export function canRunAgain(machine: AllocationMachine, plan: AllocationPlan): boolean {
   return !new Steps(machine, plan, { nowMs: 0, wallMs: 0, random: 0 }).isEnding && !isOver(machine)

@@ -1,7 +1,7 @@
 /** The folders of an allocation: one that its tasks share, and for each task its own, of which `secrets` is for its owner alone. */
 import { execFile } from 'node:child_process'
-import { chmod, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chmod, lstat, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { isTaskFolderName, runFolderName, sharedFolderName } from '../../domains/jobs/task-model.ts'
 import { MusterError, systemCodeOf } from '../../lib/errors.ts'
@@ -32,8 +32,12 @@ export class AllocationFolder {
     this.path = join(root, allocation)
   }
 
+  get shared(): string {
+    return join(this.path, sharedFolderName)
+  }
+
   get logs(): string {
-    return join(this.path, sharedFolderName, 'logs')
+    return join(this.shared, 'logs')
   }
 
   /** Throws `invalid_argument` for a name that is no folder's of its own. */
@@ -46,7 +50,7 @@ export class AllocationFolder {
       task: own,
       local: join(own, 'local'),
       secrets: join(own, secretsName),
-      shared: join(this.path, sharedFolderName),
+      shared: this.shared,
       logs: this.logs,
       run: join(this.path, runFolderName, task),
     }
@@ -65,6 +69,17 @@ export class AllocationFolder {
     }
   }
 
+  /**
+   * Takes over what the allocation left in its shared data and in the tasks' own folders. It has ended, and the tasks of this one have not
+   * begun. What is taken over already stays.
+   */
+  async inherit(allocation: string, tasks: readonly string[]): Promise<void> {
+    const from = new AllocationFolder(dirname(this.path), allocation)
+    await makeFolder(this.path, 0o711)
+    await moveFolder(join(from.shared, 'data'), join(this.shared, 'data'))
+    for (const task of tasks) await moveFolder(from.of(task).local, this.of(task).local)
+  }
+
   async remove(): Promise<void> {
     try {
       await rm(this.path, { recursive: true, force: true })
@@ -73,5 +88,16 @@ export class AllocationFolder {
       if (systemCodeOf(error) !== 'ENAMETOOLONG') throw error
       await run('/bin/rm', ['-rf', '--', this.path])
     }
+  }
+}
+
+/** Nothing, where there is no such folder, or something is at its new place. A link in place of the folder is the task's own doing, and stays. */
+async function moveFolder(from: string, to: string): Promise<void> {
+  try {
+    if (!(await lstat(from)).isDirectory()) return
+    await makeFolder(dirname(to), 0o755)
+    await rename(from, to)
+  } catch (error) {
+    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(systemCodeOf(error))) throw error
   }
 }

@@ -53,7 +53,6 @@ export const refusedMembers: Readonly<Record<string, Readonly<Record<string, str
     SecretsMB: 'is not served: the folder of secrets counts as memory',
   },
   JobEphemeralDisk: {
-    Sticky: kept,
     Migrate: kept,
   },
   JobNetwork: {

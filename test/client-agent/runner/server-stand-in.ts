@@ -137,7 +137,7 @@ export class ServersStandIn {
     type: Assigned['jobType'],
     tasks: Tasks,
     more: Partial<Group> = {},
-    preempts?: readonly string[],
+    about: Partial<Pick<Assigned, 'preempts' | 'previous'>> = {},
   ): string {
     const id = `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`
     const draft = { ID: 'job', Type: type, TaskGroups: [{ Name: 'group', Tasks: tasks, ...more }] }
@@ -163,7 +163,7 @@ export class ServersStandIn {
       desiredStatus: 'run',
       migrate: false,
       previous: '',
-      ...(preempts !== undefined && { preempts: [...preempts] }),
+      ...about,
       createMs: 0,
       allocModifyIndex: this.index + 1,
     })

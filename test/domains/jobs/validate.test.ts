@@ -318,7 +318,7 @@ const refusedInGroup: readonly (readonly [group: Json, refusal: RegExp | null])[
   [Networks({ DNS: { Servers: null, Searches: [], Options: null } }), null],
   [Networks({ Hostname: 'web' }), /Networks\[0\]\.Hostname is not served/],
   [Networks({ Hostname: '', DNS: null }), null],
-  [{ EphemeralDisk: { Sticky: true } }, /EphemeralDisk\.Sticky true is not served/],
+  [{ EphemeralDisk: { Sticky: true } }, null],
   [{ EphemeralDisk: { Migrate: true } }, /EphemeralDisk\.Migrate true is not served/],
   [{ PreventRescheduleOnLost: true }, /PreventRescheduleOnLost is not served/],
   [{ RestartPolicy: { RenderTemplates: true } }, /RestartPolicy\.RenderTemplates is not served/],
