@@ -15,6 +15,7 @@ import type { Drivers } from '../drivers/drivers.ts'
 import {
   canRunAgain,
   groupInOrder,
+  isForBegun,
   isOver,
   isUnbegun,
   newAllocation,
@@ -94,6 +95,8 @@ export class AllocationRunner {
   #passingMs: number | null = null
   #isReleased = false
   #hasLostContact = false
+  /** Others end first. */
+  #isWaiting = false
 
   /** `kept`: what an earlier process of the agent left of it. */
   constructor(
@@ -192,6 +195,7 @@ export class AllocationRunner {
     )
     const waiting = this.#host.untilOver(waitsFor(this.#assigned))
     if (waiting === null) return this.#begin()
+    this.#isWaiting = true
     void waiting.then(() => this.#begin())
     this.#changed()
   }
@@ -201,6 +205,7 @@ export class AllocationRunner {
     if (!isEnding && isUnbegun(this.#machine)) {
       await takeOver(this.folder, this.#assigned, this.#host.log)
     }
+    this.#isWaiting = false
     this.#take({ type: 'begin' })
   }
 
@@ -332,7 +337,7 @@ export class AllocationRunner {
   }
 
   #take(given: AllocationInput): void {
-    if (this.#isReleased) return
+    if (this.#isReleased || (this.#isWaiting && isForBegun(given))) return
     const { clock, random } = this.#host
     const at = { nowMs: clock.monotonicMs(), wallMs: clock.wallMs(), random: random.next() }
     const { machine, effects } = stepAllocation(this.#machine, this.#plan, given, at)

@@ -58,6 +58,11 @@ export type AllocationInput =
   | { readonly type: 'again'; readonly because: EventSeed }
   | { readonly type: 'elapsed' }
 
+/** It would have tasks begin, and is of no use to those that have not. */
+export function isForBegun(input: AllocationInput): boolean {
+  return input.type === 'again' || (input.type === 'task' && input.input.type === 'told')
+}
+
 export type AllocationEffect = { readonly task: string; readonly type: TaskEffect }
 
 export type AllocationStep = {

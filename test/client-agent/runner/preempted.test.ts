@@ -14,6 +14,9 @@ t.test('one that others end for begins once they have, also over a restart', asy
   servers.stop(before)
   const after = servers.place(2, 'service', shell('exec sleep 1000'), {}, { preempts: [before] })
   await servers.becomes(after, 'pending')
+  const told = first.find(after)?.report.tasks[0]?.events
+  first.find(after)?.restart('', true)
+  t.same(first.find(after)?.report.tasks[0]?.events, told, 'a restart begins nothing')
   await leave(first)
   t.ok(runs(pid), 'its kill timeout is not over')
   t.equal(servers.reports.get(after)?.clientStatus, 'pending')
