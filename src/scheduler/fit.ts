@@ -1,6 +1,11 @@
 /** Whether a group still fits on a node beside what runs there, and with which ports. */
-import type { AllocatedPort, AllocatedResources } from '../domains/allocations/model.ts'
+import {
+  memoryUnlimitedMb,
+  type AllocatedPort,
+  type AllocatedResources,
+} from '../domains/allocations/model.ts'
 import type { TaskGroup } from '../domains/jobs/model.ts'
+import { memoryNoLimit } from '../domains/jobs/task-model.ts'
 import type { Random } from '../lib/random.ts'
 import { sumsOf } from '../domains/allocations/taken-model.ts'
 import type { NodeUsage, Taken } from './node-usage.ts'
@@ -16,12 +21,15 @@ export type Demand = {
 
 /** `oversubscribes`: tasks may use more memory than is reserved for them. */
 export function demandOf(group: TaskGroup, oversubscribes: boolean): Demand {
-  const tasks = group.Tasks.map(({ Name, Resources: { CPU, MemoryMB, MemoryMaxMB = 0 } }) => ({
-    task: Name,
-    cpuMhz: Math.max(0, CPU),
-    memoryMb: Math.max(0, MemoryMB),
-    ...(oversubscribes && MemoryMaxMB > MemoryMB && { memoryMaxMb: MemoryMaxMB }),
-  }))
+  const tasks = group.Tasks.map(({ Name, Resources: { CPU, MemoryMB, MemoryMaxMB = 0 } }) => {
+    const memoryMaxMb = MemoryMaxMB === memoryNoLimit ? memoryUnlimitedMb : MemoryMaxMB
+    return {
+      task: Name,
+      cpuMhz: Math.max(0, CPU),
+      memoryMb: Math.max(0, MemoryMB),
+      ...(oversubscribes && memoryMaxMb > MemoryMB && { memoryMaxMb }),
+    }
+  })
   const diskMb = Math.max(0, group.EphemeralDisk.SizeMB)
   return { tasks, taken: sumsOf({ tasks, diskMb, ports: [] }), ports: wantedPorts(group) }
 }

@@ -84,8 +84,8 @@ export type TaskToStart = {
     readonly cpuMhz: number
     /** That is kept for it. */
     readonly memoryMb: number
-    /** At most: above it the kernel ends it. */
-    readonly memoryMaxMb: number
+    /** At most: above it the kernel ends it. null: there is no limit. */
+    readonly memoryMaxMb: number | null
   }
   /** Of the allocation. */
   readonly ports: readonly AllocatedPort[]

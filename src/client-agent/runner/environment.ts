@@ -5,6 +5,7 @@
  * secrets of the agent.
  */
 import type { Assigned } from '../../domains/allocations/feed-model.ts'
+import { askedMemoryMax } from '../../domains/allocations/model.ts'
 import type { Task } from '../../domains/jobs/task-model.ts'
 import type { NodeSpec } from '../../domains/nodes/model.ts'
 import { hostPort } from '../../lib/host-port.ts'
@@ -123,7 +124,7 @@ function ownNames({ assigned, task, facts, folders, root }: TaskOf): readonly [s
     ['MEMORY_LIMIT', String(own?.memoryMb ?? MemoryMB)],
     ...(own?.memoryMaxMb === undefined
       ? []
-      : [['MEMORY_MAX_LIMIT', String(own.memoryMaxMb)] satisfies [string, string]]),
+      : [['MEMORY_MAX_LIMIT', String(askedMemoryMax(own))] satisfies [string, string]]),
     ['CPU_LIMIT', String(own?.cpuMhz ?? CPU)],
     ['ALLOC_ID', id],
     ['SHORT_ALLOC_ID', id.slice(0, 8)],

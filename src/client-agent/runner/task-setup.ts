@@ -1,5 +1,6 @@
 /** What a task has before its driver starts it: folders, environment, files. What this version has not is refused, by name. */
 import { join } from 'node:path'
+import { memoryUnlimitedMb } from '../../domains/allocations/model.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { Mount, TaskToStart } from '../drivers/driver.ts'
 import { interpolated, interpolatedConfig } from './environment.ts'
@@ -66,7 +67,7 @@ async function taskOf(
     resources: {
       cpuMhz: own?.cpuMhz ?? CPU,
       memoryMb,
-      memoryMaxMb: own?.memoryMaxMb ?? memoryMb,
+      memoryMaxMb: own?.memoryMaxMb === memoryUnlimitedMb ? null : (own?.memoryMaxMb ?? memoryMb),
     },
     ports: resources.ports,
     stdout: await currentLog(folders.logs, task.Name, 'stdout'),

@@ -17,6 +17,7 @@ import {
 import { tasksMax, type JobSpec } from '../jobs/model.ts'
 import { portLabelLengthMax, portsMax } from '../jobs/network-model.ts'
 import { reschedulesMax } from '../jobs/rules-model.ts'
+import { memoryNoLimit } from '../jobs/task-model.ts'
 import { NodeId, nodeNameLengthMax } from '../nodes/model.ts'
 
 export { allNamespaces, defaultNamespace } from '../namespaces/model.ts'
@@ -55,6 +56,12 @@ export const AllocatedPort = record({
 })
 export type AllocatedPort = Readonly<Static<typeof AllocatedPort>>
 
+/**
+ * What `memoryMaxMb` is where there is no limit: the most that a job can ask for. Programs that know no such thing take it as a limit
+ * that no machine reaches.
+ */
+export const memoryUnlimitedMb = 2_147_483_647
+
 /** `memoryMaxMb`: that it may use where others leave it, which is not reserved; absent: no more than `memoryMb`. */
 const TaskResources = record({
   task: GroupName,
@@ -62,6 +69,11 @@ const TaskResources = record({
   memoryMb: Count,
   memoryMaxMb: Type.Optional(Count),
 })
+
+/** As jobs say it; 0: no more than is reserved. */
+export function askedMemoryMax({ memoryMaxMb = 0 }: Static<typeof TaskResources>): number {
+  return memoryMaxMb === memoryUnlimitedMb ? memoryNoLimit : memoryMaxMb
+}
 
 /** What it takes of its node. */
 export const AllocatedResources = record({

@@ -163,7 +163,10 @@ const Resources = Type.Object(
 const TaskAllocated = Type.Object(
   {
     Cpu: Type.Object({ CpuShares: count('MHz') }),
-    Memory: Type.Object({ MemoryMB: Type.Integer(), MemoryMaxMB: count('Always 0') }),
+    Memory: Type.Object({
+      MemoryMB: Type.Integer(),
+      MemoryMaxMB: Type.Integer({ description: '0: no more than is reserved; -1: no limit' }),
+    }),
     Networks: Type.Null(),
     Devices: Type.Null(),
   },

@@ -5,7 +5,13 @@ import { FilterCompiler } from '../../rpc/filter/filter.ts'
 import { shownMetrics } from '../evaluations/metrics-model.ts'
 import type { jobOf, versionOf } from '../jobs/queries.ts'
 import { shownSpec } from '../jobs/shown-spec-model.ts'
-import type { AllocatedPort, AllocationRow, TaskEvent, TaskState } from './model.ts'
+import {
+  askedMemoryMax,
+  type AllocatedPort,
+  type AllocationRow,
+  type TaskEvent,
+  type TaskState,
+} from './model.ts'
 
 export type JobOfAllocation = NonNullable<ReturnType<typeof jobOf>>
 export type JobVersion = NonNullable<ReturnType<typeof versionOf>>
@@ -140,7 +146,7 @@ function allocatedOf({ resources }: AllocationRow, staticPorts: readonly string[
         task.task,
         {
           Cpu: { CpuShares: task.cpuMhz },
-          Memory: { MemoryMB: task.memoryMb, MemoryMaxMB: task.memoryMaxMb ?? 0 },
+          Memory: { MemoryMB: task.memoryMb, MemoryMaxMB: askedMemoryMax(task) },
           Networks: null,
           Devices: null,
         },

@@ -29,6 +29,9 @@ export function isTaskFolderName(name: string): boolean {
   return !/[/\0]/.test(name) && !['', '.', '..', sharedFolderName, runFolderName].includes(name)
 }
 
+/** As `MemoryMaxMB`: as much as the machine has. */
+export const memoryNoLimit = -1
+
 export const Resources = block('JobResources', {
   CPU: Whole,
   MemoryMB: Whole,

@@ -7,6 +7,7 @@ import { artifactModes, planOfArtifact } from './artifact-model.ts'
 import type { Problems } from './problem-model.ts'
 import {
   isTaskFolderName,
+  memoryNoLimit,
   taskNameBytesMax,
   type Artifact,
   type Task,
@@ -87,8 +88,9 @@ function checkResources({ Resources }: Task, path: string, problems: Problems): 
   if (MemoryMB < memoryMin) {
     problems.add(`${path}.Resources.MemoryMB`, `must be at least ${memoryMin}`)
   }
-  if (MemoryMaxMB < MemoryMB) {
-    problems.add(`${path}.Resources.MemoryMaxMB`, `must be at least MemoryMB, which is ${MemoryMB}`)
+  if (MemoryMaxMB !== memoryNoLimit && MemoryMaxMB < MemoryMB) {
+    const text = `must be at least MemoryMB, which is ${MemoryMB}, or ${memoryNoLimit} for no limit`
+    problems.add(`${path}.Resources.MemoryMaxMB`, text)
   }
   if (DiskMB > 0) {
     problems.add(`${path}.Resources.DiskMB`, 'belongs to the group: set EphemeralDisk.SizeMB')

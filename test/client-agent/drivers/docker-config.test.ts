@@ -37,6 +37,16 @@ t.test('what a task may not have is refused, by name', async (t) => {
   t.equal(engine.containers.size, 0)
 })
 
+t.test('memory without a limit is reserved, and no more', async (t) => {
+  const { driver, engine } = await setting(t)
+  const resources = { cpuMhz: 100, memoryMb: 100, memoryMaxMb: null }
+  const task = await shellTask(t, 'true', {}, { resources })
+  t.match(await (await begun(t, driver, task)).ended, { code: 0 })
+  const [asked] = engine.asked('POST /containers/create')
+  const HostConfig = { Memory: 0, MemorySwap: 0, MemoryReservation: 100 * 2 ** 20 }
+  t.match(asked?.json, { HostConfig })
+})
+
 t.test('ports, mounts and limits are as the task says', async (t) => {
   const { driver, engine } = await setting(t, { allowVolumes: true, allowCaps: ['all'] })
   const config = {

@@ -7,6 +7,7 @@ import {
 } from '../../../src/client-agent/runner/environment.ts'
 import { AllocationFolder } from '../../../src/client-agent/runner/task-folders.ts'
 import type { Assigned } from '../../../src/domains/allocations/feed-model.ts'
+import { memoryUnlimitedMb } from '../../../src/domains/allocations/model.ts'
 import { withDefaults } from '../../../src/domains/jobs/defaults-model.ts'
 
 const id = '01234567-0000-4000-8000-000000000000'
@@ -72,6 +73,22 @@ const ofTask = {
   },
 } satisfies Parameters<typeof environmentOf>[0]
 const { env, variables } = environmentOf(ofTask)
+
+t.test(
+  'the memory that it may use at most is there where it is not what is reserved',
+  async (t) => {
+    const maxOf = (memory: { readonly memoryMaxMb?: number }) => {
+      const tasks = [{ task: 'main', cpuMhz: 7, memoryMb: 9, ...memory }]
+      const resources = { ...assigned.resources, tasks }
+      return environmentOf({ ...ofTask, assigned: { ...assigned, resources } }).env[
+        'NOMAD_MEMORY_MAX_LIMIT'
+      ]
+    }
+    t.equal(maxOf({}), undefined)
+    t.equal(maxOf({ memoryMaxMb: 20 }), '20')
+    t.equal(maxOf({ memoryMaxMb: memoryUnlimitedMb }), '-1')
+  },
+)
 
 t.test('names of Nomad and our own say the same', async (t) => {
   const wanted = {

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { SetupOf } from '../../../src/client-agent/runner/setup-of.ts'
 import { AllocationFolder } from '../../../src/client-agent/runner/task-folders.ts'
-import { setUpTask } from '../../../src/client-agent/runner/task-setup.ts'
+import { setUpTask, toStart } from '../../../src/client-agent/runner/task-setup.ts'
+import { memoryUnlimitedMb } from '../../../src/domains/allocations/model.ts'
 import { withDefaults } from '../../../src/domains/jobs/defaults-model.ts'
 import { assignedOf } from './assigned-of.ts'
 
@@ -63,4 +64,18 @@ t.test('a payload is written to no file that the task made a link of', async (t)
 t.test('a payload outside of the folder local is refused', async (t) => {
   const { setup } = setting(t, '../secrets/x')
   await t.rejects(setUpTask(setup), { code: 'invalid_argument' })
+})
+
+t.test('a task may use the memory that its allocation says', async (t) => {
+  const { setup } = setting(t, 'a')
+  const { assigned } = setup
+  await setUpTask(setup)
+  const maxOf = async (memory: { readonly memoryMaxMb?: number }) => {
+    const tasks = [{ task: 'main', cpuMhz: 1, memoryMb: 9, ...memory }]
+    const resources = { ...assigned.resources, tasks }
+    return (await toStart({ ...setup, assigned: { ...assigned, resources } })).resources.memoryMaxMb
+  }
+  t.equal(await maxOf({}), 9)
+  t.equal(await maxOf({ memoryMaxMb: 20 }), 20)
+  t.equal(await maxOf({ memoryMaxMb: memoryUnlimitedMb }), null)
 })

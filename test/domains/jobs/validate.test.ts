@@ -168,7 +168,8 @@ const cases: readonly Case[] = [
   ['a script', {}, {}, template({ ChangeMode: 'script', ChangeScript: { Command: 'x' } }), null],
   ['a user below none', {}, {}, template({ Uid: -2 }), `${k}.Templates[0].Uid must be the number`],
   ['no user in particular', {}, {}, template({ Uid: -1, Gid: 0 }), null],
-  ['less memory at most than is reserved', {}, {}, { Resources: { MemoryMB: 300, MemoryMaxMB: 299 } }, `${k}.Resources.MemoryMaxMB must be at least MemoryMB, which is 300`],
+  ['less memory at most than is reserved', {}, {}, { Resources: { MemoryMB: 300, MemoryMaxMB: 299 } }, `${k}.Resources.MemoryMaxMB must be at least MemoryMB, which is 300, or -1 for no limit`],
+  ['less memory than without a limit', {}, {}, { Resources: { MemoryMaxMB: -2 } }, `${k}.Resources.MemoryMaxMB must be at least MemoryMB, which is 300, or -1 for no limit`],
   ['a weight of nothing', {}, { Services: [{ Name: 's', Weights: { Passing: 0 } }] }, {}, `${g}.Services[0].Weights must be from 1 to 65535`],
   ['a tagged address that is none', {}, { Services: [{ Name: 's', TaggedAddresses: { lan: 'a b' } }] }, {}, `${g}.Services[0].TaggedAddresses.lan must be an address`],
   ['tagged addresses', {}, { Services: [{ Name: 's', TaggedAddresses: { lan: '10.0.0.7:80', wan: '${attr.x}' } }] }, {}, null],
@@ -334,6 +335,14 @@ t.test('what a group asks of networks and disks in vain is refused', async (t) =
     if (refusal === null) t.same(texts, [], what)
     else t.match(texts, [refusal], what)
   }
+})
+
+t.test('memory without a limit is in order', async (t) => {
+  const job = jobWith({}, {}, { Resources: { MemoryMaxMB: -1 } })
+  t.strictSame(problemsOf(job), [])
+  t.match(warningsOf(completed(job), { oversubscribes: false }), [
+    /MemoryMaxMB has no effect until/,
+  ])
 })
 
 t.test('what is seldom meant is a warning', async (t) => {

@@ -1,5 +1,6 @@
 /** The leader's scheduling over a real state: jobs are placed, wait for room, follow their nodes, and survive a new leader. */
 import t, { type Test } from 'tap'
+import { askedMemoryMax, memoryUnlimitedMb } from '../../../src/domains/allocations/model.ts'
 import type { Plan } from '../../../src/domains/allocations/plan-model.ts'
 import { linkedWorkloadsVersion } from '../../../src/domains/evaluations/model.ts'
 import type { NodeSpec } from '../../../src/domains/nodes/model.ts'
@@ -351,6 +352,13 @@ t.test('tasks may use more memory than is reserved once the scheduler lets them'
   t.strictSame(after?.resources.tasks, [
     { task: 't', cpuMhz: 100, memoryMb: 300, memoryMaxMb: 600 },
   ])
+  const unlimited = { ID: 'unlimited' }
+  const task = { Name: 't', Driver: 'mock_driver', Resources: { ...Resources, MemoryMaxMB: -1 } }
+  await here.register(jobSpec(unlimited, { Tasks: [task] }))
+  const [row] = await placed(here, 1, 'unlimited')
+  const tasks = [{ task: 't', cpuMhz: 100, memoryMb: 300, memoryMaxMb: memoryUnlimitedMb }]
+  t.strictSame(row?.resources.tasks, tasks)
+  t.strictSame(tasks.map(askedMemoryMax), [-1], 'it is shown as jobs say it')
 })
 
 t.test('a paused scheduler places nothing until it goes on', async (t) => {

@@ -9,6 +9,8 @@ import type { DockerSettings } from './settings.ts'
 import { mergedOf, wrong, type Config } from './task-config.ts'
 
 const mib = 1024 * 1024
+/** Of memory, to the daemon. */
+const noLimit = 0
 /** What the daemon keeps of the output, which the agent copies: over an absence of the agent nothing more is lost. */
 const logConfig = { Type: 'json-file', Config: { 'max-size': '20m', 'max-file': '3' } } as const
 
@@ -78,14 +80,15 @@ export function containerSpec({ task, config, binds, settings, nodeId, mhz }: Sp
 function limitsOf({ resources }: TaskToStart, config: Config, mhz: number) {
   const { memory_hard_limit: hardMb, cpu_hard_limit: isHard = false } = config
   const memory = resources.memoryMb * mib
-  const Memory = Math.max(memory, (hardMb ?? resources.memoryMaxMb) * mib)
+  const mostMb = hardMb ?? resources.memoryMaxMb
+  const Memory = mostMb === null ? noLimit : Math.max(memory, mostMb * mib)
   return {
     CpuShares: cpuSharesOf(resources.cpuMhz),
     ...(isHard && { NanoCpus: Math.max(1, Math.round((resources.cpuMhz / mhz) * 1e9)) }),
     Memory,
     // None beside the memory.
     MemorySwap: Memory,
-    ...((hardMb !== undefined || Memory > memory) && { MemoryReservation: memory }),
+    ...((hardMb !== undefined || Memory !== memory) && { MemoryReservation: memory }),
     ...(config.pids_limit !== undefined && { PidsLimit: config.pids_limit }),
     ...(config.shm_size !== undefined && { ShmSize: config.shm_size }),
     Ulimits: Object.entries(mergedOf(config.ulimit)).map(([Name, written]) => {

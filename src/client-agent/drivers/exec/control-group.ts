@@ -53,9 +53,11 @@ export class ControlGroup {
   async make({ cpuMhz, memoryMb, memoryMaxMb }: TaskToStart['resources']): Promise<void> {
     try {
       await makeGroup(this.folder)
-      await this.#set('memory.max', String(memoryMaxMb * mib))
+      await this.#set('memory.max', memoryMaxMb === null ? 'max' : String(memoryMaxMb * mib))
       // Where the machine runs short, what it has above is taken from it first.
-      if (memoryMaxMb > memoryMb) await this.#set('memory.low', String(memoryMb * mib))
+      if (memoryMaxMb === null || memoryMaxMb > memoryMb) {
+        await this.#set('memory.low', String(memoryMb * mib))
+      }
       // Where the machine has no swap there is no such file.
       await this.#set('memory.swap.max', '0').catch(() => {})
       await this.#set('cpu.weight', String(weightOf(cpuMhz)))
