@@ -144,6 +144,15 @@ export function withDefaults(draft: JobDraft, namespace: string): JobSpec {
   return { ...job, TaskGroups: groups.map((group) => groupWithDefaults(group, job)) }
 }
 
+/** As it is kept: tasks have the disk of their group, whatever old job files say. */
+export function withoutTaskDisks(job: JobSpec): JobSpec {
+  const TaskGroups = job.TaskGroups.map((group) => ({
+    ...group,
+    Tasks: group.Tasks.map((task) => ({ ...task, Resources: { ...task.Resources, DiskMB: 0 } })),
+  }))
+  return { ...job, TaskGroups }
+}
+
 type JobAlone = Omit<JobSpec, 'TaskGroups'>
 
 function groupWithDefaults(draft: Draft<TaskGroup>, job: JobAlone): TaskGroup {

@@ -9,7 +9,7 @@ import { isJobType } from '../evaluations/job-type-model.ts'
 import { jobIdLengthMax } from '../evaluations/model.ts'
 import { allNamespaces, checkNamespaceName } from '../namespaces/model.ts'
 import { deregisterJob, evaluateJob, registerJob } from './commands.ts'
-import { withDefaults } from './defaults-model.ts'
+import { withDefaults, withoutTaskDisks } from './defaults-model.ts'
 import { readJob } from './draft-model.ts'
 import { childSuffixLengthMax, dispatchedSpec } from './dispatch-model.ts'
 import {
@@ -117,18 +117,22 @@ const register = defineLeaderMethod({
   args: Type.Object({ namespace: Word, job: Type.Unknown(), enforceIndex: Enforce }),
   requires: ({ namespace }) => inNamespace(namespace, 'submit-job'),
   run: (context, { namespace, job, enforceIndex }) =>
-    submit(context, { namespace, spec: specOf(namespace, job), enforceIndex }),
+    submit(context, { namespace, ...specOf(namespace, job), enforceIndex }),
 })
 
+/** `asked`: with what is ignored of it, which warnings name. */
+export type Spec = { readonly spec: JobSpec; readonly asked: JobSpec }
+
 /** Of a job as a client wrote it, that is to be registered there. Throws what is wrong with it. */
-export function specOf(namespace: string, job: unknown): JobSpec {
+export function specOf(namespace: string, job: unknown): Spec {
   checkNamespaceName(namespace)
   const { draft, refused } = readJob(job)
-  const spec = withDefaults({ ...draft, Namespace: namespace }, namespace)
-  const problems = [...refused.texts(), ...validateJob(spec, { knowsTimeZone }).texts()]
+  const asked = withDefaults({ ...draft, Namespace: namespace }, namespace)
+  const problems = [...refused.texts(), ...validateJob(asked, { knowsTimeZone }).texts()]
   if (problems.length > 0) throw new MusterError('invalid_argument', problems.join('; '))
+  const spec = withoutTaskDisks(asked)
   checkStorable(spec)
-  return spec
+  return { spec, asked }
 }
 
 /** To what an earlier version was: that is a new version again. */
@@ -157,7 +161,8 @@ const revert = defineLeaderMethod({
     if (before === null) {
       throw new MusterError('not_found', `there is no version ${version} of the job`)
     }
-    return submit(context, { namespace, spec: before.spec, enforceIndex: job.jobModifyIndex })
+    const { spec } = before
+    return submit(context, { namespace, spec, asked: spec, enforceIndex: job.jobModifyIndex })
   },
 })
 
@@ -205,15 +210,14 @@ const evaluate = defineLeaderMethod({
 
 export const registeredJobMethods = { list, read, versions, register, revert, stop, evaluate }
 
-type Submission = {
+type Submission = Spec & {
   readonly namespace: string
-  readonly spec: JobSpec
   readonly enforceIndex: number | null
 }
 
 async function submit(
   context: LeaderContext,
-  { namespace, spec, enforceIndex }: Submission,
+  { namespace, spec, asked, enforceIndex }: Submission,
 ): Promise<Registered> {
   mustTakeJobs(context)
   mustKnowMembers(context, spec)
@@ -238,7 +242,7 @@ async function submit(
   switch (outcome.type) {
     case 'registered': {
       const { row, evaluation } = outcome
-      const warnings = warningsNow(context, spec)
+      const warnings = warningsNow(context, asked)
       return {
         index,
         jobModifyIndex: row.jobModifyIndex,

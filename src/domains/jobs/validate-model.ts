@@ -295,6 +295,12 @@ export function warningsOf(
           'has no effect until MemoryOversubscriptionEnabled of the scheduler configuration is true',
         )
       }
+      if (Resources.DiskMB !== 0) {
+        warnings.add(
+          `${at}.Tasks[${number}].Resources.DiskMB`,
+          'is ignored: the disk belongs to the group, set its EphemeralDisk.SizeMB',
+        )
+      }
       if (Resources.Networks.length > 0) {
         warnings.add(
           `${at}.Tasks[${number}].Resources.Networks`,

@@ -83,7 +83,7 @@ function checkSignal(name: string, path: string, problems: Problems): void {
 export const notOfSystem = 'has no meaning in a system job, which runs on every node'
 
 function checkResources({ Resources }: Task, path: string, problems: Problems): void {
-  const { CPU, MemoryMB, MemoryMaxMB = MemoryMB, DiskMB } = Resources
+  const { CPU, MemoryMB, MemoryMaxMB = MemoryMB } = Resources
   if (CPU < 1) problems.add(`${path}.Resources.CPU`, 'must be at least 1 MHz')
   if (MemoryMB < memoryMin) {
     problems.add(`${path}.Resources.MemoryMB`, `must be at least ${memoryMin}`)
@@ -91,9 +91,6 @@ function checkResources({ Resources }: Task, path: string, problems: Problems): 
   if (MemoryMaxMB !== memoryNoLimit && MemoryMaxMB < MemoryMB) {
     const text = `must be at least MemoryMB, which is ${MemoryMB}, or ${memoryNoLimit} for no limit`
     problems.add(`${path}.Resources.MemoryMaxMB`, text)
-  }
-  if (DiskMB > 0) {
-    problems.add(`${path}.Resources.DiskMB`, 'belongs to the group: set EphemeralDisk.SizeMB')
   }
 }
 

@@ -57,7 +57,7 @@ const plan = defineLeaderMethod({
   args: Type.Object({ namespace: Word, id: Word, job: Type.Unknown(), diff: Type.Boolean() }),
   requires: ({ namespace }) => ({ resource: 'namespace', namespace, access: 'submit-job' }),
   run: async (context, { namespace, id, job, diff }): Promise<PlannedJob> => {
-    const spec = specOf(namespace, job)
+    const { spec, asked } = specOf(namespace, job)
     if (spec.ID !== id) {
       const text = `Job.ID must be that of the path, ${JSON.stringify(id)}, not ${JSON.stringify(spec.ID)}`
       throw new MusterError('invalid_argument', text)
@@ -88,7 +88,7 @@ const plan = defineLeaderMethod({
       jobModifyIndex,
       diff: diff ? annotated(jobDiff(before, spec, row?.stop === true), decision.desired) : null,
       nextLaunchMs: periodic === null ? null : nextLaunchMs(periodic, nowMs),
-      warnings: warningsNow(context, spec),
+      warnings: warningsNow(context, asked),
     }
   },
 })

@@ -100,6 +100,28 @@ t.test('what a registration asks for in vain is refused', async (t) => {
   t.equal(taken.status, 200, taken.body)
 })
 
+t.test('a disk of a task is ignored, which a warning says', async (t) => {
+  const server = await serverOfOne(t)
+  const disk = 'resources {\n memory_max = -1\n disk = 500\n }'
+  const JobHCL = file.replace('driver = "exec"', `driver = "exec"\n ${disk}`)
+  const parsed = await server.ask('PUT', '/v1/jobs/parse', { JobHCL, Canonicalize: true })
+  t.equal(parsed.status, 200, parsed.body)
+  const without = file.replace('driver = "exec"', `driver = "exec"\n ${disk.replace('500', '0')}`)
+  const same = await server.ask('PUT', '/v1/jobs/parse', { JobHCL: without, Canonicalize: true })
+  const warned = { status: 200, body: /Resources\.DiskMB is ignored/ }
+  t.equal((await server.ask('PUT', '/v1/jobs', { Job: same.json() })).status, 200)
+  for (const url of ['/v1/validate/job', '/v1/jobs', '/v1/job/web/plan']) {
+    t.match(await server.ask('PUT', url, { Job: parsed.json(), Diff: true }), warned, url)
+  }
+  const Resources = { MemoryMaxMB: -1, DiskMB: 0 }
+  t.match((await server.ask('GET', '/v1/job/web')).json(), {
+    Version: 0,
+    TaskGroups: [{ Tasks: [{ Resources }] }],
+  })
+  const planned = await server.ask('PUT', '/v1/job/web/plan', { Job: parsed.json(), Diff: true })
+  t.match(planned.json(), { Diff: { Type: 'None' } })
+})
+
 t.test('a job is checked, and nothing is registered', async (t) => {
   const server = await serverOfOne(t, { begin: false })
   const good = await server.ask('PUT', '/v1/validate/job', { Job: jobWith() })

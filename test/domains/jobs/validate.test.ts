@@ -95,7 +95,6 @@ const cases: readonly Case[] = [
   ['a spread target twice', { Spreads: [{ Attribute: 'a', SpreadTarget: [{ Value: 'a' }, { Value: 'a' }] }] }, {}, {}, 'Spreads[0].SpreadTarget[1].Value "a" is there already'],
   ['little memory', {}, {}, { Resources: { MemoryMB: 9 } }, `${k}.Resources.MemoryMB must be at least 10`],
   ['no CPU', {}, {}, { Resources: { CPU: 0 } }, `${k}.Resources.CPU must be at least 1`],
-  ['a disk of a task', {}, {}, { Resources: { DiskMB: 5 } }, `${k}.Resources.DiskMB belongs to the group`],
   ['logs above the disk', {}, { EphemeralDisk: { SizeMB: 99 } }, {}, `${k}.LogConfig takes up to 100 MB, more than`],
   ['no log files', {}, {}, { LogConfig: { MaxFiles: 0 } }, `${k}.LogConfig.MaxFiles must be at least 1`],
   ['a small disk', {}, { EphemeralDisk: { SizeMB: 9 } }, { LogConfig: { MaxFiles: 1, MaxFileSizeMB: 1 } }, `${g}.EphemeralDisk.SizeMB must be at least 10`],
@@ -351,12 +350,13 @@ t.test('what is seldom meant is a warning', async (t) => {
     jobWith(
       {},
       { Count: 2, Update: { MaxParallel: 5 }, Networks: [{ MBits: 10 }] },
-      { Resources: { Networks: [{}] } },
+      { Resources: { Networks: [{}], DiskMB: 5 } },
     ),
   )
   t.match(warningsOf(job, off), [
     /^TaskGroups\[0\]\.Update\.MaxParallel is above the count of 2/,
     /^TaskGroups\[0\]\.Networks has MBits/,
+    /^TaskGroups\[0\]\.Tasks\[0\]\.Resources\.DiskMB is ignored: the disk belongs to the group/,
     /^TaskGroups\[0\]\.Tasks\[0\]\.Resources\.Networks is the old form/,
   ])
   const groups = [
