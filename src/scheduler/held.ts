@@ -2,10 +2,10 @@
 import { isClientTerminal, wasCutShort, type AllocationRow } from '../domains/allocations/model.ts'
 import { endsWithinMs, mayRunUntilMs } from '../domains/allocations/window-model.ts'
 import { isCanarying } from '../domains/deployments/model.ts'
+import { scoreName } from '../domains/evaluations/model.ts'
 import type { TaskGroup } from '../domains/jobs/model.ts'
 import { indexOfName } from './allocation-names.ts'
 import { reschedulingOf } from './reschedule.ts'
-import { scoreName } from './placement-metrics.ts'
 import type { Rollout } from './rollout.ts'
 import {
   lostStop,

@@ -1,11 +1,9 @@
 /** The counts that say why an allocation went where it did, or nowhere. */
-import type { Metrics } from '../domains/evaluations/model.ts'
+import { scoreName, type Metrics } from '../domains/evaluations/model.ts'
 import type { Ranked } from './rank.ts'
 import type { ScheduledNode } from './scheduled-node.ts'
 
 /** Best nodes whose scores are kept: every allocation holds them. */
-/** Of what a node got in all. */
-export const scoreName = 'normalized-score'
 const scoredNodesMax = 3
 /** Distinct reasons, and classes. */
 const reasonsMax = 64

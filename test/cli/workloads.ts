@@ -53,6 +53,7 @@ export function metrics(changes: Readonly<Record<string, unknown>> = {}) {
     DimensionExhausted: null,
     QuotaExhausted: null,
     Scores: {},
+    ScoreMetaData: null,
     AllocationTime: 1_000,
     CoalescedFailures: 0,
     ...changes,

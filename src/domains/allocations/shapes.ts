@@ -11,6 +11,7 @@ import {
   Texts,
   Time,
 } from '../../api/shape.ts'
+import { ScoreMetaData } from '../evaluations/shapes.ts'
 import { RegisteredJob } from '../jobs/shapes.ts'
 import { clientStatuses, desiredStatuses } from './model.ts'
 
@@ -122,6 +123,7 @@ const Metrics = Type.Object(
     DimensionExhausted: Counts,
     QuotaExhausted: Type.Null(),
     Scores: mapOf(Type.Number(), 'By node and name of the score'),
+    ScoreMetaData,
     AllocationTime: Nanoseconds,
     CoalescedFailures: count('Allocations that failed alike'),
   },

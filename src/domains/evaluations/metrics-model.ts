@@ -1,5 +1,5 @@
 /** Why allocations went where they did, or nowhere, as clients read it: of evaluations and of allocations. */
-import type { Metrics } from './model.ts'
+import { scoreName, type Metrics } from './model.ts'
 
 export function shownMetrics(metrics: Metrics) {
   return {
@@ -15,6 +15,7 @@ export function shownMetrics(metrics: Metrics) {
     Scores: Object.fromEntries(
       metrics.scores.map(([node, name, score]) => [`${node}.${name}`, score / 1e6]),
     ),
+    ScoreMetaData: scoresByNode(metrics.scores),
     AllocationTime: metrics.tookUs * 1_000,
     CoalescedFailures: metrics.coalescedFailures,
   }
@@ -22,4 +23,17 @@ export function shownMetrics(metrics: Metrics) {
 
 function countsOrNull(counts: readonly (readonly [string, number])[]) {
   return counts.length === 0 ? null : Object.fromEntries(counts)
+}
+
+/** In the order of the rows: the best node first. As in Nomad what a node got in all is beside its scores. */
+function scoresByNode(scores: Metrics['scores']) {
+  if (scores.length === 0) return null
+  return [...Map.groupBy(scores, ([node]) => node)].map(([NodeID, ofNode]) => {
+    const named = ofNode.map(([, name, score]) => [name, score / 1e6] as const)
+    return {
+      NodeID,
+      Scores: Object.fromEntries(named.filter(([name]) => name !== scoreName)),
+      NormScore: new Map(named).get(scoreName) ?? 0,
+    }
+  })
 }

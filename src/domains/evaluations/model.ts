@@ -68,6 +68,9 @@ export const triggers = [
 ] as const
 export type Trigger = (typeof triggers)[number]
 
+/** Of what a node got in all. */
+export const scoreName = 'normalized-score'
+
 /** Why allocations went where they did, or nowhere: the counts that Nomad's tools show. */
 export const Metrics = record({
   nodesEvaluated: Count,

@@ -5,6 +5,20 @@ import { evaluationStatuses, triggers } from './model.ts'
 
 const Counts = mapOf(count(''))
 
+/** The best nodes, the best first. */
+export const ScoreMetaData = nullable(
+  Type.Array(
+    Type.Object(
+      {
+        NodeID: Type.String(),
+        Scores: mapOf(Type.Number(), 'By name'),
+        NormScore: Type.Number({ description: 'In all, from -1 to 1' }),
+      },
+      { title: 'NodeScoreMeta' },
+    ),
+  ),
+)
+
 /** Why something was placed as it was, or was not. */
 export const PlacementMetrics = Type.Object(
   {
@@ -18,6 +32,7 @@ export const PlacementMetrics = Type.Object(
     DimensionExhausted: nullable(Counts),
     QuotaExhausted: Type.Null(),
     Scores: mapOf(Type.Number(), 'Of the best nodes: id, a dot, name of the score'),
+    ScoreMetaData,
     AllocationTime: count('Nanoseconds that the placement took'),
     CoalescedFailures: count('Further allocations that failed for the same reasons'),
   },
