@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Engine } from '../../../src/client-agent/drivers/docker/engine.ts'
 import { Frames } from '../../../src/client-agent/drivers/docker/frames.ts'
-import { LogCursor, nsOf } from '../../../src/client-agent/drivers/docker/log-cursor.ts'
+import { LogCursor } from '../../../src/client-agent/drivers/docker/log-cursor.ts'
+import { nsOf } from '../../../src/client-agent/drivers/docker/pieces.ts'
+import { Terminal } from '../../../src/client-agent/drivers/docker/terminal.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { DockerEngine } from '../../support/docker/engine.ts'
 
@@ -36,6 +38,53 @@ t.test('frames are the same in whatever parts they come', (t) => {
   const code = 'unavailable'
   t.throws(() => new Frames().take(Buffer.from('no frames at all')), { code })
   t.throws(() => new Frames().take(Buffer.from([1, 0, 0, 0, 255, 0, 0, 0])), { code }, 'too long')
+  t.end()
+})
+
+t.test('pieces of a terminal are the same in whatever parts they come', (t) => {
+  const time = (second: number): string => `2026-01-02T03:04:0${second}.000000000Z `
+  const x = (length: number): string => 'x'.repeat(length)
+  const rows: readonly (readonly [readonly string[], string])[] = [
+    [[x(16_384), x(3_616)], 'a long line'],
+    [[x(16_384), ''], 'a newline alone'],
+    [[x(16_383)], 'a line that is one piece'],
+    [[`${time(9)}${x(16_353)}`, x(3_647)], 'a time of its own'],
+    [[`\ufffd${x(16_381)}\ufffd\ufffd`, 'yy'], 'bytes that are no UTF-8'],
+  ]
+  for (const [texts, name] of rows) {
+    const told = Buffer.from(`${texts.map((text) => time(1) + text).join('')}\n${time(2)}end`)
+    for (const size of [1_000, 16_384 + 31, told.length]) {
+      const terminal = new Terminal()
+      const found: string[] = []
+      for (let at = 0; at < told.length; at += size) {
+        const pieces = terminal.take(told.subarray(at, at + size))
+        found.push(...pieces.map(({ atNs, data }) => `${atNs} ${data.toString()}`))
+      }
+      found.push(...terminal.rest().map(({ atNs, data }) => `${atNs} ${data.toString()}`))
+      const [one, two] = [nsOf(time(1).trim()), nsOf(time(2).trim())]
+      const lines = texts.map((text, index) => text + (index === texts.length - 1 ? '\n' : ''))
+      t.same(found, [...lines.map((text) => `${one} ${text}`), `${two} end`], `${name}, ${size}`)
+    }
+  }
+  t.end()
+})
+
+t.test('parts of a line without such pieces all have its time', (t) => {
+  const terminal = new Terminal()
+  const time = '2026-01-02T03:04:05.000000000Z'
+  const pieces = [
+    ...terminal.take(Buffer.from(`${time} ${'x'.repeat(100_000)}`)),
+    ...terminal.take(Buffer.from('x'.repeat(50_000))),
+    ...terminal.rest(),
+  ]
+  t.same(
+    pieces.map(({ data }) => data.length),
+    [65_536, 65_536, 18_928],
+  )
+  t.ok(pieces.every(({ atNs }) => atNs === nsOf(time)))
+  t.same(new Terminal().take(Buffer.from('no time\n')), [
+    { stream: 'stdout', atNs: null, data: Buffer.from('no time\n') },
+  ])
   t.end()
 })
 

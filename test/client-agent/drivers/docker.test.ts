@@ -239,6 +239,22 @@ t.test('the output of a terminal is one stream', async (t) => {
   t.same(text.split('\n').toSorted(), ['end', 'err', 'out'])
 })
 
+t.test('long lines of a terminal have no times within, and are told once', async (t) => {
+  const { driver, driverAgain, engine } = await setting(t)
+  const script =
+    'head -c 200000 /dev/zero | tr "\\0" x; while [ ! -e /local/end ]; do sleep 0.05; done; echo end'
+  const task = await shellTask(t, script, { tty: true })
+  const first = await driver.start(task, never, nothing)
+  const lengthOf = async () => (await readFile(task.stdout, 'utf8').catch(() => '')).length
+  // The last piece waits for its end.
+  await eventuallyTrue('much of it is copied', async () => (await lengthOf()) >= 11 * 16_384)
+  first.release()
+  await writeFile(join(task.local, 'end'), '')
+  await eventuallyTrue('it ended', () => Promise.resolve(engine.container.status === 'exited'))
+  await driverAgain().recover(task, first.handle).ended
+  t.equal(await readFile(task.stdout, 'utf8'), `${'x'.repeat(200_000)}end\n`)
+})
+
 t.test('a daemon that hangs, goes and comes back ends no task', async (t) => {
   const { driver, engine } = await setting(t)
   const task = await shellTask(

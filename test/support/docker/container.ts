@@ -30,6 +30,9 @@ export type Piece = {
   readonly data: Buffer
 }
 
+/** What Docker keeps of a line as one piece. */
+const pieceBytes = 16 * 1024
+
 let lastNs = 0n
 
 export class Container extends EventEmitter<{ piece: [Piece]; ended: [] }> {
@@ -118,18 +121,24 @@ export class Container extends EventEmitter<{ piece: [Piece]; ended: [] }> {
 
   #keep(stream: Piece['stream'], output: Readable | null): Promise<void> {
     let rest = Buffer.alloc(0)
+    let lineNs: bigint | null = null
     const keep = (data: Buffer): void => {
-      lastNs =
-        BigInt(Date.now()) * 1_000_000n > lastNs ? BigInt(Date.now()) * 1_000_000n : lastNs + 1n
-      const piece = { stream: this.asked.Tty ? 'stdout' : stream, ns: lastNs, data } as const
+      if (lineNs === null) lastNs = laterThan(lastNs)
+      const ns = lineNs ?? lastNs
+      const piece = { stream: this.asked.Tty ? 'stdout' : stream, ns, data } as const
+      // All pieces of a line have one time.
+      lineNs = data.at(-1) === 10 ? null : ns
       this.pieces.push(piece)
       this.emit('piece', piece)
     }
     output?.on('data', (chunk: Buffer) => {
       rest = Buffer.concat([rest, chunk])
-      for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
-        keep(rest.subarray(0, end + 1))
-        rest = rest.subarray(end + 1)
+      for (;;) {
+        const end = rest.subarray(0, pieceBytes).indexOf(10)
+        if (end < 0 && rest.length < pieceBytes) break
+        const length = end < 0 ? pieceBytes : end + 1
+        keep(rest.subarray(0, length))
+        rest = rest.subarray(length)
       }
     })
     return new Promise((resolve) => {
@@ -149,6 +158,11 @@ export class Container extends EventEmitter<{ piece: [Piece]; ended: [] }> {
       )
     }, text)
   }
+}
+
+function laterThan(ns: bigint): bigint {
+  const nowNs = BigInt(Date.now()) * 1_000_000n
+  return nowNs > ns ? nowNs : ns + 1n
 }
 
 function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {

@@ -34,9 +34,4 @@ export class Frames {
     this.#rest = bytes.subarray(at)
     return frames
   }
-
-  /** A frame that broke off is told again. */
-  rest(): readonly Frame[] {
-    return []
-  }
 }

@@ -5,14 +5,12 @@
 import { open } from 'node:fs/promises'
 import type { IncomingMessage } from '../../../lib/http.ts'
 import type { Engine } from './engine.ts'
-import { Frames, type Frame, type Stream } from './frames.ts'
-import { LogCursor, nsOf, type LogFiles } from './log-cursor.ts'
+import { Frames, type Stream } from './frames.ts'
+import { LogCursor, type LogFiles } from './log-cursor.ts'
+import { pieceOf, type Piece } from './pieces.ts'
+import { Terminal } from './terminal.ts'
 
 const headMs = 10_000
-/** A line of a terminal that is longer is taken in parts. */
-const lineBytesMax = 64 * 1024
-/** Of a time before each piece, with the blank behind it. */
-const timeLengthMax = 40
 
 export type LogCopyOf = {
   readonly engine: Engine
@@ -47,7 +45,7 @@ export async function copyLogs(
     timeoutMs: headMs,
     signal: of.signal,
   })
-  await copy(output, of.tty ? new Lines() : new Frames(), files, cursor)
+  await copy(output, of.tty ? new Terminal() : new Framed(), files, cursor)
 }
 
 async function copy(
@@ -57,14 +55,11 @@ async function copy(
   cursor: LogCursor,
 ): Promise<void> {
   const isNew = cursor.pass()
-  const write = async (found: readonly Frame[]): Promise<void> => {
+  const write = async (found: readonly Piece[]): Promise<void> => {
     const news: Record<Stream, Buffer[]> = { stdout: [], stderr: [] }
-    for (const { stream, data } of found) {
-      const blank = data.subarray(0, timeLengthMax).indexOf(' ')
-      const atNs = blank < 0 ? null : nsOf(data.subarray(0, blank).toString('latin1'))
+    for (const { stream, atNs, data } of found) {
       // What has no time is taken as it is.
-      if (atNs === null) news[stream].push(data)
-      else if (isNew(stream, atNs)) news[stream].push(data.subarray(blank + 1))
+      if (atNs === null || isNew(stream, atNs)) news[stream].push(data)
     }
     for (const stream of ['stdout', 'stderr'] as const) {
       if (news[stream].length > 0) await files[stream].appendFile(Buffer.concat(news[stream]))
@@ -76,31 +71,21 @@ async function copy(
 }
 
 type Pieces = {
-  take(chunk: Buffer): readonly Frame[]
+  /** Those that are whole now. */
+  take(chunk: Buffer): readonly Piece[]
   /** At the end. */
-  rest(): readonly Frame[]
+  rest(): readonly Piece[]
 }
 
-/** Of a terminal, whose output is one stream without frames. */
-class Lines implements Pieces {
-  #rest: Buffer = Buffer.alloc(0)
+class Framed implements Pieces {
+  readonly #frames = new Frames()
 
-  take(chunk: Buffer): readonly Frame[] {
-    const bytes = Buffer.concat([this.#rest, chunk])
-    const frames: Frame[] = []
-    let at = 0
-    for (;;) {
-      const end = bytes.indexOf(0x0a, at)
-      if (end < 0 && bytes.length - at < lineBytesMax) break
-      const next = end < 0 ? bytes.length : end + 1
-      frames.push({ stream: 'stdout', data: bytes.subarray(at, next) })
-      at = next
-    }
-    this.#rest = bytes.subarray(at)
-    return frames
+  take(chunk: Buffer): readonly Piece[] {
+    return this.#frames.take(chunk).map(pieceOf)
   }
 
-  rest(): readonly Frame[] {
-    return this.#rest.length === 0 ? [] : [{ stream: 'stdout', data: this.#rest }]
+  /** A frame that broke off is told again. */
+  rest(): readonly Piece[] {
+    return []
   }
 }

@@ -114,12 +114,3 @@ function keptIn(text: string): Type.Static<typeof Kept> | null {
     return null
   }
 }
-
-/** Of a time such as `2026-01-02T03:04:05.678901234Z`; null: it is none. */
-export function nsOf(text: string): bigint | null {
-  const match = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/.exec(text)
-  if (match === null) return null
-  const [, seconds = '', fraction = '', zone = ''] = match
-  const ms = Date.parse(`${seconds}${zone}`)
-  return Number.isNaN(ms) ? null : BigInt(ms) * 1_000_000n + BigInt(fraction.padEnd(9, '0'))
-}
