@@ -59,7 +59,7 @@ async function copy(
     const news: Record<Stream, Buffer[]> = { stdout: [], stderr: [] }
     for (const { stream, atNs, data } of found) {
       // What has no time is taken as it is.
-      if (atNs === null || isNew(stream, atNs)) news[stream].push(data)
+      if (atNs === null || isNew({ stream, atNs, data })) news[stream].push(data)
     }
     for (const stream of ['stdout', 'stderr'] as const) {
       if (news[stream].length > 0) await files[stream].appendFile(Buffer.concat(news[stream]))

@@ -10,11 +10,15 @@ import { open, readFile, type FileHandle } from 'node:fs/promises'
 import { Type } from 'typebox'
 import { Check } from 'typebox/schema'
 import type { Stream } from './frames.ts'
+import type { Piece } from './pieces.ts'
 
 const { O_RDWR, O_CREAT } = constants
 /** Pieces of the two streams may be in another order than their times. */
 const slackNs = 2_000_000_000n
 const nsPerSecond = 1_000_000_000n
+/** What is further back than this is not told once more: the clock was set. */
+const retoldNs = 10n * nsPerSecond
+const newline = 0x0a
 /** Longer than any cursor: each is written over the one before. */
 const bytesMax = 512
 
@@ -28,6 +32,7 @@ const Mark = Type.Object({
 const Kept = Type.Object({ id: Type.String(), stdout: Mark, stderr: Mark })
 
 type Marked = { atNs: bigint; count: number }
+type TimedPiece = Piece & { readonly atNs: bigint }
 export type LogFiles = Readonly<Record<Stream, FileHandle>>
 
 export class LogCursor {
@@ -68,26 +73,13 @@ export class LogCursor {
     return `${fromNs / nsPerSecond}.${String(fromNs % nsPerSecond).padStart(9, '0')}`
   }
 
-  /** What is told from `since` on, and was not taken before. Says of each piece whether it is new. */
-  pass(): (stream: Stream, atNs: bigint) => boolean {
-    const known = { stdout: { ...this.#marks.stdout }, stderr: { ...this.#marks.stderr } }
-    const seen = { stdout: 0, stderr: 0 }
-    const isPast = { stdout: false, stderr: false }
-    return (stream, atNs) => {
-      const last = known[stream]
-      if (!isPast[stream]) {
-        if (atNs < last.atNs) return false
-        if (atNs === last.atNs) {
-          seen[stream] += 1
-          if (seen[stream] <= last.count) return false
-        }
-        isPast[stream] = true
-      }
-      const mark = this.#marks[stream]
-      this.#marks[stream] =
-        mark.atNs === atNs ? { atNs, count: mark.count + 1 } : { atNs, count: 1 }
-      return true
-    }
+  /**
+   * What is told from `since` on, and was not taken before. Says of each piece whether it is new: when its daemon begins another
+   * file it tells the last lines once more, with their times.
+   */
+  pass(): (piece: TimedPiece) => boolean {
+    const passes = { stdout: new Pass(this.#marks.stdout), stderr: new Pass(this.#marks.stderr) }
+    return (piece) => passes[piece.stream].isNew(piece)
   }
 
   /** After what it counts was written. */
@@ -103,6 +95,44 @@ export class LogCursor {
 
   close(): Promise<void> {
     return this.#file.close()
+  }
+}
+
+/** One stream of one answer. */
+class Pass {
+  readonly #mark: Marked
+  /** Pieces of the mark's time since what came before it. */
+  #seen = 0
+  #hasTaken = false
+  /** Of the mark's time; null: none was seen. */
+  #last: Buffer | null = null
+
+  constructor(mark: Marked) {
+    this.#mark = mark
+  }
+
+  isNew({ atNs, data }: TimedPiece): boolean {
+    const mark = this.#mark
+    const isSet = this.#hasTaken && atNs < mark.atNs - retoldNs
+    if (atNs < mark.atNs && !isSet) {
+      this.#seen = 0
+      return false
+    }
+    if (atNs === mark.atNs) {
+      // A line has a time of its own, which only its pieces share: this is the last one, told once more.
+      if (data.at(-1) === newline && this.#last?.equals(data) === true) return false
+      this.#seen += 1
+      this.#last = data
+      if (this.#seen <= mark.count) return false
+      mark.count += 1
+    } else {
+      mark.atNs = atNs
+      mark.count = 1
+      this.#seen = 1
+      this.#last = data
+    }
+    this.#hasTaken = true
+    return true
   }
 }
 
