@@ -46,6 +46,8 @@ export type Exit =
       readonly message: string
       /** It took more memory than it has. */
       readonly oomKilled?: true
+      /** Why the end of its output may be lost, in words. */
+      readonly outputLost?: string
     }
   | { readonly type: 'unknown'; readonly reason: string }
 

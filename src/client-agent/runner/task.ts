@@ -18,6 +18,7 @@ import {
   shutdownDelay,
   started,
   terminated,
+  toldByDriver,
   withTaskEvent,
   EventSeed,
 } from './task-events.ts'
@@ -234,7 +235,9 @@ function hasExited(machine: TaskMachine, rules: TaskRules, exit: Exit, at: At): 
   if (phase.type !== 'running' && phase.type !== 'delaying' && phase.type !== 'ending') {
     return unchanged(machine)
   }
-  const informed = told(machine, terminated(exit), at)
+  const lost = exit.type === 'known' ? exit.outputLost : undefined
+  const before = lost === undefined ? machine : told(machine, toldByDriver(lost), at)
+  const informed = told(before, terminated(exit), at)
   if (phase.type === 'ending') {
     const gone = told(informed, killed, at)
     if (phase.stop === 'restart') {

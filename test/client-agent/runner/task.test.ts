@@ -273,3 +273,16 @@ t.test('ten events are kept', async (t) => {
   t.equal(life.events.length, 10)
   t.equal(life.events.at(-1), 'Started')
 })
+
+t.test('what its driver lost of its output is told', (t) => {
+  const outputLost = 'The end of the output may be lost: it was slow'
+  const known = { type: 'known', code: 0, signal: 0, message: '' } as const
+  const life = new Life({ endsBySuccess: true }).running()
+  life.at(5, { type: 'exited', exit: { ...known, outputLost } })
+  t.match(life.machine.events.slice(-2), [
+    { type: 'Driver', message: outputLost },
+    { type: 'Terminated' },
+  ])
+  t.equal(life.machine.failed, false)
+  t.end()
+})

@@ -40,6 +40,8 @@ export class DockerEngine {
   pulls: Promise<void> = Promise.resolve()
   /** It takes requests, and answers none. */
   hangs = false
+  /** Before each piece of what is told and not followed. */
+  pace: (() => Promise<void>) | null = null
   readonly #execs = new Map<string, ContainerExec>()
   /** Those that commands go through: they are no connections of HTTP any more. */
   readonly #upgraded = new Set<Duplex>()
@@ -105,6 +107,10 @@ export class DockerEngine {
     try {
       await this.#answer(heard, response)
     } catch (error) {
+      if (response.headersSent) {
+        response.destroy()
+        return
+      }
       const status = error instanceof Refusal ? error.status : 500
       const message = error instanceof Error ? error.message : String(error)
       send(response, status, { message })
@@ -145,7 +151,7 @@ export class DockerEngine {
       case 'POST /containers/:id/wait':
         return wait(this.#find(first), response)
       case 'GET /containers/:id/logs':
-        return logs(this.#find(first), query, response)
+        return logs(this.#find(first), query, response, this.pace)
       case 'GET /containers/:id/stats':
         send(response, 200, stats)
         return
@@ -337,7 +343,12 @@ function wait(container: Container, response: ServerResponse): void {
   else end()
 }
 
-function logs(container: Container, query: URLSearchParams, response: ServerResponse): void {
+async function logs(
+  container: Container,
+  query: URLSearchParams,
+  response: ServerResponse,
+  pace: DockerEngine['pace'],
+): Promise<void> {
   response.writeHead(200, { 'content-type': 'application/vnd.docker.raw-stream' })
   response.flushHeaders()
   const [seconds = '0', fraction = ''] = (query.get('since') ?? '0').split('.')
@@ -345,8 +356,12 @@ function logs(container: Container, query: URLSearchParams, response: ServerResp
   const write = (piece: Piece): void => {
     if (piece.ns >= sinceNs) response.write(framed(piece, container.asked.Tty))
   }
-  for (const piece of container.pieces) write(piece)
-  if (query.get('follow') !== 'true' || container.status !== 'running') {
+  const follows = query.get('follow') === 'true'
+  for (const piece of container.pieces) {
+    if (!follows && pace !== null) await pace()
+    write(piece)
+  }
+  if (!follows || container.status !== 'running') {
     response.end()
     return
   }

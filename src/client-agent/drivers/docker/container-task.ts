@@ -14,13 +14,12 @@ import { Container, parsed } from './answers.ts'
 import { usageOf } from './container-usage.ts'
 import type { Engine } from './engine.ts'
 import { readNote, writeNote, type Note } from './exit-note.ts'
+import { copyLastLogs } from './last-logs.ts'
 import { copyLogs, type LogCopyOf } from './log-copy.ts'
 
 /** One question for the end of a container; then it is looked at, and waited for again. */
 const waitMs = 60_000
 const retryMs = { first: 250, max: 5_000 } as const
-/** Of the output that is left when a container has ended. */
-const lastLogsMs = 15_000
 /** What it wrote goes with it. */
 const removeMs = 60_000
 /** What asks a container to end, where its image says nothing. */
@@ -92,9 +91,10 @@ export class ContainerTask implements StartedTask {
     await copying
     if (this.#released.signal.aborted) return new Promise(() => {})
     if (note === null) return { type: 'unknown', reason: 'the container is gone' }
-    await this.#lastLogs()
+    const outputLost = await this.#lastLogs()
+    if (this.#released.signal.aborted) return new Promise(() => {})
     await this.#remove(note)
-    return exitOf(note)
+    return { ...exitOf(note), ...(outputLost !== null && { outputLost }) }
   }
 
   /** Null: it is gone, and so is how it ended. */
@@ -173,21 +173,14 @@ export class ContainerTask implements StartedTask {
     }
   }
 
-  /** What was not followed to its end. Never rejects. */
-  async #lastLogs(): Promise<void> {
+  /** What was not followed to its end. Null: nothing of it is lost. Never rejects. */
+  async #lastLogs(): Promise<string | null> {
     const { clock, log } = this.#options
-    const deadline = deadlineOf(clock, lastLogsMs)
-    const { signal } = deadline
-    try {
-      await copyLogs(this.#logs, { tty: this.#tty ?? false, follow: false, signal })
-    } catch (error) {
-      log.warn('the last output of a container is lost', {
-        container: this.#id,
-        error: textOf(error),
-      })
-    } finally {
-      deadline.cancel()
-    }
+    const { signal } = this.#released
+    const lost = await copyLastLogs(this.#logs, { tty: this.#tty ?? false, clock, signal })
+    if (lost === null) return null
+    log.warn('the last output of a container is lost', { container: this.#id, error: lost })
+    return `The end of the output may be lost: ${lost}`
   }
 
   /** Never rejects: what is left is removed later. */
@@ -242,6 +235,8 @@ export async function removeContainer(engine: Engine, id: string): Promise<void>
   }
 }
 
+type KnownExit = Extract<Exit, { readonly type: 'known' }>
+
 function isOver(status: string): boolean {
   return status === 'exited' || status === 'dead'
 }
@@ -250,7 +245,7 @@ function noteOf(id: string, { ExitCode, OOMKilled, Error: error }: Container['St
   return { id, code: ExitCode, oomKilled: OOMKilled === true, error: (error ?? '').slice(0, 500) }
 }
 
-function exitOf({ code, oomKilled, error }: Note): Exit {
+function exitOf({ code, oomKilled, error }: Note): KnownExit {
   const number = code - 128
   const isSignal = Object.values(constants.signals).some((known) => known === number)
   const message = oomKilled ? 'OOM Killed' : error

@@ -3,6 +3,7 @@
  * long as the daemon keeps it.
  */
 import { open } from 'node:fs/promises'
+import { nothing } from '../../../lib/async.ts'
 import type { IncomingMessage } from '../../../lib/http.ts'
 import type { Engine } from './engine.ts'
 import { Frames, type Stream } from './frames.ts'
@@ -24,7 +25,13 @@ export type LogCopyOf = {
 /** What there is; with `follow` also what comes, until the container ends or the signal fires. */
 export async function copyLogs(
   { engine, id, stdout, stderr, cursor: path }: LogCopyOf,
-  of: { readonly tty: boolean; readonly follow: boolean; readonly signal: AbortSignal },
+  of: {
+    readonly tty: boolean
+    readonly follow: boolean
+    readonly signal: AbortSignal
+    /** Some of it came. */
+    readonly heard?: () => void
+  },
 ): Promise<void> {
   await using opened = new AsyncDisposableStack()
   const files: LogFiles = {
@@ -45,7 +52,7 @@ export async function copyLogs(
     timeoutMs: headMs,
     signal: of.signal,
   })
-  await copy(output, of.tty ? new Terminal() : new Framed(), files, cursor)
+  await copy(output, of.tty ? new Terminal() : new Framed(), files, cursor, of.heard)
 }
 
 async function copy(
@@ -53,6 +60,7 @@ async function copy(
   pieces: Pieces,
   files: LogFiles,
   cursor: LogCursor,
+  heard: () => void = nothing,
 ): Promise<void> {
   const isNew = cursor.pass()
   const write = async (found: readonly Piece[]): Promise<void> => {
@@ -66,7 +74,10 @@ async function copy(
     }
     await cursor.save()
   }
-  for await (const chunk of output as AsyncIterable<Buffer>) await write(pieces.take(chunk))
+  for await (const chunk of output as AsyncIterable<Buffer>) {
+    heard()
+    await write(pieces.take(chunk))
+  }
   await write(pieces.rest())
 }
 
