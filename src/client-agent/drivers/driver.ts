@@ -46,6 +46,8 @@ export type Exit =
       readonly message: string
       /** It took more memory than it has. */
       readonly oomKilled?: true
+      /** It did not succeed, whatever its code says. */
+      readonly hasFailed?: true
       /** Why the end of its output may be lost, in words. */
       readonly outputLost?: string
     }

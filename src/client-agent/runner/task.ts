@@ -250,7 +250,7 @@ function hasExited(machine: TaskMachine, rules: TaskRules, exit: Exit, at: At): 
   if (phase.type === 'delaying') {
     return { machine: dead(informed, phase.stop.isFailure, at), effects: [] }
   }
-  const succeeded = exit.type === 'known' && exit.code === 0
+  const succeeded = exit.type === 'known' && exit.code === 0 && exit.hasFailed !== true
   if (succeeded && rules.endsBySuccess) return { machine: dead(informed, false, at), effects: [] }
   return restartByPolicy(informed, rules, at)
 }

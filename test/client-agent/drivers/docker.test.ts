@@ -62,7 +62,12 @@ t.test('a container is asked to end by the signal of its image, and killed', asy
   t.match(await deaf.ended, { code: 137, signal: 9 })
   const large = await begun(t, driver, await shellTask(t, forever))
   engine.container.runOutOfMemory()
-  t.match(await large.ended, { code: 137, message: 'OOM Killed', oomKilled: true })
+  const outOfMemory = { message: 'OOM Killed', oomKilled: true, hasFailed: true }
+  t.match(await large.ended, { code: 137, ...outOfMemory })
+  const parent = await begun(t, driver, await shellTask(t, 'sleep 0.3; exit 0'))
+  // The kernel ends a process of it, not the first one.
+  engine.container.oomKilled = true
+  t.match(await parent.ended, { code: 0, ...outOfMemory })
 })
 
 t.test(

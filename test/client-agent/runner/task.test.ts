@@ -274,6 +274,23 @@ t.test('ten events are kept', async (t) => {
   t.equal(life.events.at(-1), 'Started')
 })
 
+t.test('a task that its driver says has failed is none that succeeded, whatever its code', (t) => {
+  const known = {
+    type: 'known',
+    code: 0,
+    signal: 0,
+    message: 'OOM Killed',
+    oomKilled: true,
+  } as const
+  const batch = { endsBySuccess: true, attempts: 0 }
+  const life = new Life(batch).running().at(5, { type: 'exited', exit: known })
+  t.equal(life.machine.failed, false, 'another process of it, as exec has it')
+  const other = new Life(batch).running()
+  other.at(5, { type: 'exited', exit: { ...known, hasFailed: true } })
+  t.equal(other.machine.failed, true)
+  t.end()
+})
+
 t.test('what its driver lost of its output is told', (t) => {
   const outputLost = 'The end of the output may be lost: it was slow'
   const known = { type: 'known', code: 0, signal: 0, message: '' } as const

@@ -254,6 +254,6 @@ function exitOf({ code, oomKilled, error }: Note): KnownExit {
     code,
     signal: isSignal ? number : 0,
     message,
-    ...(oomKilled && { oomKilled: true }),
+    ...(oomKilled && { oomKilled: true, hasFailed: true }),
   }
 }
