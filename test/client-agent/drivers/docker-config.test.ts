@@ -97,3 +97,12 @@ t.test('ports, mounts and limits are as the task says', async (t) => {
     },
   })
 })
+
+t.test('a hard limit of processor time is at least what a daemon takes', async (t) => {
+  const { driver, engine } = await setting(t)
+  const resources = { cpuMhz: 1, memoryMb: 100, memoryMaxMb: 100 }
+  const task = await shellTask(t, 'true', { cpu_hard_limit: true }, { resources })
+  t.match(await (await begun(t, driver, task)).ended, { code: 0 })
+  const [asked] = engine.asked('POST /containers/create')
+  t.match(asked?.json, { HostConfig: { NanoCpus: 1e7 } })
+})

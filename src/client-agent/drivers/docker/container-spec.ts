@@ -11,6 +11,8 @@ import { mergedOf, wrong, type Config } from './task-config.ts'
 const mib = 1024 * 1024
 /** Of memory, to the daemon. */
 const noLimit = 0
+/** A hundredth of a processor: the daemon and the kernel refuse less. */
+const nanoCpusMin = 10_000_000
 /** What the daemon keeps of the output, which the agent copies: over an absence of the agent nothing more is lost. */
 const logConfig = { Type: 'json-file', Config: { 'max-size': '20m', 'max-file': '3' } } as const
 
@@ -84,7 +86,7 @@ function limitsOf({ resources }: TaskToStart, config: Config, mhz: number) {
   const Memory = mostMb === null ? noLimit : Math.max(memory, mostMb * mib)
   return {
     CpuShares: cpuSharesOf(resources.cpuMhz),
-    ...(isHard && { NanoCpus: Math.max(1, Math.round((resources.cpuMhz / mhz) * 1e9)) }),
+    ...(isHard && { NanoCpus: Math.max(nanoCpusMin, Math.round((resources.cpuMhz / mhz) * 1e9)) }),
     Memory,
     // None beside the memory.
     MemorySwap: Memory,
