@@ -5,9 +5,9 @@
 import './process/thread-pool.ts'
 import { isSea } from 'node:sea'
 import manifest from '../package.json' with { type: 'json' }
-import type { AgentArguments } from './process/agent.ts'
 import { runCommand } from './cli/cli.ts'
 import { exits, type Terminal } from './cli/verb.ts'
+import type { AgentArguments } from './cli/verbs/agent.ts'
 import { makeVerbs } from './cli/verbs.ts'
 import { systemClock } from './lib/clock.ts'
 import { textOf } from './lib/errors.ts'
@@ -81,6 +81,11 @@ async function afterOutput(code: number): Promise<number> {
 }
 
 async function runAgentHere(args: AgentArguments): Promise<void> {
+  if (args.checkOnly === true) {
+    const { loadFiles } = await import('./process/config.ts')
+    await loadFiles(args.configPaths)
+    return
+  }
   const { runAgent } = await import('./process/agent.ts')
   const { systemdSocket } = await import('./process/service-manager.ts')
   await runAgent(args, {

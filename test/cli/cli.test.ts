@@ -48,7 +48,11 @@ const mistakes: readonly (readonly [string, string])[] = [
   ['agent -config', `-config needs a value: -config FILE|DIR\n${agentHelp}`],
   ['agent -config=', `-config needs a value: -config FILE|DIR\n${agentHelp}`],
   ['agent -confg x', `there is no option -confg; did you mean -config?\n${agentHelp}`],
-  ['agent -xyzzy', `there is no option -xyzzy; there are -config, -dev\n${agentHelp}`],
+  ['agent -xyzzy', `there is no option -xyzzy; there are -config, -check, -dev\n${agentHelp}`],
+  [
+    'agent -check -dev',
+    `-check reads files, and -dev needs none; leave one of them out\n${agentHelp}`,
+  ],
   ['agent -dev=yes', `-dev is a switch and takes no value\n${agentHelp}`],
   ['agent -dev=false', `an agent needs -config FILE|DIR, or -dev\n${agentHelp}`],
   ['agent a.hcl', `"a.hcl" is no option, and none was expected here\n${agentHelp}`],
@@ -179,6 +183,13 @@ t.test('a failure has exit code 1 and each of its lines the command in front', a
   const { code, err } = await run(['agent', '-dev'], { agent })
   t.equal(code, 1)
   t.equal(err, 'muster agent: a.hcl:1: x: unknown key\nmuster agent: a.hcl:2: y: unknown key\n')
+})
+
+t.test('agent -check reads the configuration and ends', async (t) => {
+  const { code, out, started } = await run(['agent', '-check', '-config', 'a.hcl'])
+  t.same(started, [{ configPaths: ['a.hcl'], dev: false, checkOnly: true }])
+  t.equal(code, 0)
+  t.equal(out, 'The configuration is as it should be\n')
 })
 
 t.test('a defect shows its place', async (t) => {
