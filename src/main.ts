@@ -13,6 +13,7 @@ import { systemClock } from './lib/clock.ts'
 import { textOf } from './lib/errors.ts'
 import { systemRandom } from './lib/random.ts'
 import { prepareStackTraces } from './lib/stack-trace.ts'
+import { nameProcess } from './process/process-name.ts'
 import { StandardOutput } from './process/standard-output.ts'
 
 const stdout = new StandardOutput(() => process.stdout)
@@ -86,6 +87,7 @@ async function runAgentHere(args: AgentArguments): Promise<void> {
     await loadFiles(args.configPaths)
     return
   }
+  await nameProcess('muster')
   const { runAgent } = await import('./process/agent.ts')
   const { systemdSocket } = await import('./process/service-manager.ts')
   await runAgent(args, {
