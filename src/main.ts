@@ -13,6 +13,7 @@ import { systemClock } from './lib/clock.ts'
 import { textOf } from './lib/errors.ts'
 import { systemRandom } from './lib/random.ts'
 import { prepareStackTraces } from './lib/stack-trace.ts'
+import { markLines, writesToJournal } from './process/journal.ts'
 import { nameProcess } from './process/process-name.ts'
 import { StandardOutput } from './process/standard-output.ts'
 
@@ -20,9 +21,17 @@ const stdout = new StandardOutput(() => process.stdout)
 // Whoever read it may go away.
 const stderr = once(() => process.stderr.on('error', () => {}))
 
+/** Only an agent is a service; what a command prints is read as it is. */
+const isAgent = process.argv[2] === 'agent'
+const toJournal = {
+  out: isAgent && writesToJournal(process.env, 1),
+  err: isAgent && writesToJournal(process.env, 2),
+}
+
 const terminal: Terminal = {
   out: (text) => stdout.write(text),
-  err: (text) => void stderr().write(text),
+  err: (text) =>
+    void stderr().write(toJournal.err && typeof text === 'string' ? markLines(text) : text),
   flushed: () => stdout.flushed(),
   outIsGone: () => stdout.error !== null,
   // Asked for when they matter: Node.js makes each of the streams at its first use, in some milliseconds.
@@ -94,6 +103,7 @@ async function runAgentHere(args: AgentArguments): Promise<void> {
     clock: systemClock,
     random: systemRandom,
     sink: { write: (text) => terminal.out(text) },
+    toJournal: toJournal.out,
     soon: (run) => void setImmediate(run),
     events: process,
     exit: (status) => process.exit(status),

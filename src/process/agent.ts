@@ -38,6 +38,8 @@ export type AgentEnvironment = {
   readonly clock: Clock
   readonly random: Random
   readonly sink: LogSink
+  /** The sink is systemd's journal. */
+  readonly toJournal: boolean
   readonly soon: (run: () => void) => void
   readonly events: ProcessEvents
   readonly exit: (code: number) => void
@@ -75,6 +77,7 @@ export async function runAgent(args: AgentArguments, environment: AgentEnvironme
       level: config.logLevel,
       json: config.logJson,
       sink: environment.sink,
+      toJournal: environment.toJournal,
       wallMs: () => environment.clock.wallMs(),
       soon: environment.soon,
     })

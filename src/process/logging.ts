@@ -11,6 +11,7 @@ import {
   type LogTap,
 } from '../lib/log.ts'
 import { jsonLine, textLine } from '../lib/log-line.ts'
+import { journalMarks } from './journal.ts'
 
 /** Gathered text is written when it is this long, also within a turn. */
 const GATHERED_LENGTH_MAX = 64 * 1024
@@ -29,6 +30,8 @@ export type LogForm = {
 export type LogOptions = LogForm & {
   readonly name: string
   readonly sink: LogSink
+  /** It is systemd's journal, and each line begins with its level. */
+  readonly toJournal?: boolean
   readonly wallMs: () => number
   /** Calls back soon, in this turn of the event loop or the next. */
   readonly soon: (run: () => void) => void
@@ -46,6 +49,7 @@ export type ProcessLog = {
 type Follower = { readonly rank: number; readonly take: (line: LogLine) => void }
 
 export function createLog(options: LogOptions): ProcessLog {
+  const { toJournal = false } = options
   let format = textLine
   let own = 0
   const followers = new Set<Follower>()
@@ -71,7 +75,7 @@ export function createLog(options: LogOptions): ProcessLog {
   }
 
   const write = (line: LogLine): void => {
-    gathered += `${format(line)}\n`
+    gathered += `${toJournal ? journalMarks[line.level] : ''}${format(line)}\n`
     if (gathered.length > GATHERED_LENGTH_MAX) return flush()
     if (scheduled) return
     scheduled = true

@@ -34,6 +34,7 @@ function stage(
     clock: systemClock,
     random: systemRandom,
     sink: { write: (text: string) => void (output += text) },
+    toJournal: false,
     soon: (run: () => void) => void setImmediate(run),
     events,
     exit: (code: number) => void exited.emit('exit', code),

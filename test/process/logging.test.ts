@@ -5,7 +5,7 @@ import type { LogLevel } from '../../src/lib/log.ts'
 
 const at = '2026-01-31T12:00:00.000Z'
 
-function openLog(options: { level?: LogLevel; json?: boolean } = {}) {
+function openLog(options: { level?: LogLevel; json?: boolean; toJournal?: boolean } = {}) {
   const written: string[] = []
   const soon: (() => void)[] = []
   const log = createLog({
@@ -13,6 +13,7 @@ function openLog(options: { level?: LogLevel; json?: boolean } = {}) {
     level: options.level ?? 'trace',
     json: options.json ?? false,
     sink: { write: (text) => void written.push(text) },
+    toJournal: options.toJournal ?? false,
     wallMs: () => Date.parse(at),
     soon: (run) => void soon.push(run),
   })
@@ -32,6 +33,20 @@ t.test('lines of one turn are written together, and at once on flush', async (t)
   log.flush()
   t.equal(log.written.length, 2)
   t.equal(log.soon.length, 2, 'a flush does not keep the next turn from writing')
+})
+
+t.test("each line for systemd's journal begins with its level", async (t) => {
+  for (const json of [false, true]) {
+    const log = openLog({ json, toJournal: true })
+    for (const level of ['trace', 'debug', 'info', 'warn', 'error'] as const)
+      log.logger[level]('x\ny')
+    log.flush()
+    const lines = log.written.join('').trimEnd().split('\n')
+    t.same(
+      lines.map((line) => line.slice(0, 4)),
+      ['<7>', '<7>', '<6>', '<4>', '<3>'].map((mark) => mark + (json ? '{' : '2')),
+    )
+  }
 })
 
 t.test('what is gathered is bounded', async (t) => {
