@@ -2,15 +2,16 @@
  * `npm run release`: everything that can be installed, into `dist`. Needs the developers' packages, tar and dpkg-deb.
  */
 import { randomUUID } from 'node:crypto'
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { makeBundle } from './release/bundle.ts'
 import { checksums } from './release/checksums.ts'
 import { makeDebian } from './release/debian.ts'
 import { makeExecutable } from './release/executable.ts'
+import { bindingFile } from './release/launch/binding-file.ts'
 import { makePackage } from './release/package.ts'
-import { platforms, root, version } from './release/project.ts'
+import { bindingName, platforms, root, version } from './release/project.ts'
 import { runtimeOf } from './release/runtime.ts'
 import { softwareBill } from './release/sbom.ts'
 
@@ -69,12 +70,16 @@ async function release(options: {
       made(await makePackage(bundle, { platform, node, folder: work, output: folder }))
     }
     const executable = join(folder, 'muster')
+    const binding = join(folder, bindingFile)
     if (options.forms.includes('executable') || options.forms.includes('debian')) {
       await makeExecutable(bundle, { platform, node, output: executable })
       made(executable)
+      await copyFile(join(bundle.folder, bindingName(platform)), binding)
+      await chmod(binding, 0o644)
+      made(binding)
     }
     if (options.forms.includes('debian')) {
-      made(await makeDebian({ platform, executable, folder: work, output: folder }))
+      made(await makeDebian({ platform, executable, binding, folder: work, output: folder }))
     }
     await rm(work, { recursive: true, force: true })
   }

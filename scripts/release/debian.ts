@@ -1,8 +1,19 @@
 /** The Debian package: the single executable with unit, user, configuration, completion and manual page. */
-import { chmod, copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  copyFile,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { completionScripts } from '../../src/cli/verbs/completion.ts'
+import { bindingFile } from './launch/binding-file.ts'
 import { manPage } from './man-page.ts'
 import { allocator, root, runTool, version, type Platform } from './project.ts'
 
@@ -16,10 +27,11 @@ export const debianName = ({ debian }: Platform): string => `muster_${version}_$
 export async function makeDebian(options: {
   readonly platform: Platform
   readonly executable: string
+  readonly binding: string
   readonly folder: string
   readonly output: string
 }): Promise<string> {
-  const { platform, executable, folder, output } = options
+  const { platform, executable, binding, folder, output } = options
   await rm(folder, { recursive: true, force: true })
   const put = async (path: string, content: string | Uint8Array, mode = 0o644): Promise<void> => {
     const file = join(folder, path)
@@ -30,7 +42,11 @@ export async function makeDebian(options: {
   const form = (name: string): Promise<string> => readFile(join(forms, name), 'utf8')
 
   await mkdir(join(folder, 'usr/bin'), { recursive: true })
-  await copyFile(executable, join(folder, 'usr/bin/muster'))
+  await mkdir(join(folder, 'usr/lib/muster'), { recursive: true })
+  await copyFile(executable, join(folder, 'usr/lib/muster/muster'))
+  await symlink('../lib/muster/muster', join(folder, 'usr/bin/muster'))
+  // On a machine where nothing can be written it is loaded from there.
+  await put(`usr/lib/muster/${bindingFile}`, await readFile(binding))
   const settings = Object.entries(allocator).map(([name, value]) => `${name}=${value}`)
   const unit = await form('muster.service')
   await put('lib/systemd/system/muster.service', unit.replace('@ALLOCATOR@', settings.join(' ')))
@@ -64,6 +80,6 @@ async function kilobytes(folder: string): Promise<number> {
 }
 
 async function sizeOf(path: string): Promise<{ readonly size: number; readonly isFile: boolean }> {
-  const found = await stat(path)
+  const found = await lstat(path)
   return { size: found.size, isFile: found.isFile() }
 }

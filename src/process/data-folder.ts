@@ -15,6 +15,9 @@ const PID_FILE = 'muster.pid'
 /** Data is for its owner's eyes only. */
 const FOLDER_MODE = 0o700
 
+/** Of a release's launcher: where LevelDB's binding may be written to if no other folder takes it. */
+declare const dataFolders: string[] | undefined
+
 export type DataFolder = {
   readonly path: string
   /** Gives the folder free. Harmless when done twice. */
@@ -42,6 +45,7 @@ export async function claimDataFolder(path: string): Promise<DataFolder> {
     lock.release()
     throw error
   }
+  if (typeof dataFolders === 'object') dataFolders.push(path)
   let held = true
   return {
     path,

@@ -15,8 +15,8 @@ export type Program = {
   readonly code: string
   /** What V8 compiled at build time; another Node.js or other flags than there: V8 refuses it, and compiles anew. */
   readonly cache: Buffer | undefined
-  /** Loads LevelDB's binding. Called once, when a state is opened. */
-  readonly loadBinding: () => unknown
+  /** Loads LevelDB's binding. Called once, when a state is opened; then the program has claimed these folders. */
+  readonly loadBinding: (dataFolders: readonly string[]) => unknown
   /** Names source files in a stack trace. Absent: it stays as it is. */
   readonly nameSources?: (trace: string) => string
 }
@@ -26,7 +26,7 @@ export function runProgram(program: Program, requireOwn: NodeJS.Require): Script
   const { file, code, cache, loadBinding, nameSources } = program
   if (nameSources !== undefined) showUncaught(nameSources)
   const script = new Script(
-    `(function (exports, require, module, __filename, __dirname, loadBinding, nameSources) {\n${code}\n})`,
+    `(function (exports, require, module, __filename, __dirname, loadBinding, nameSources, dataFolders) {\n${code}\n})`,
     {
       filename: file,
       // The first line is ours.
@@ -36,9 +36,11 @@ export function runProgram(program: Program, requireOwn: NodeJS.Require): Script
     },
   )
   const module = { exports: {} }
+  const dataFolders: string[] = []
   const run: unknown = script.runInThisContext()
   if (typeof run !== 'function') throw new TypeError(`${file} is not a program`)
-  run(module.exports, requireOwn, module, file, '', loadBinding, nameSources)
+  const loadOwn = (): unknown => loadBinding(dataFolders)
+  run(module.exports, requireOwn, module, file, '', loadOwn, nameSources, dataFolders)
   return script
 }
 

@@ -33,6 +33,15 @@ t.test('one stage builds the executable, the other runs it as a user', async (t)
   const copied = all(image, 'COPY')
   t.ok(copied.length > 0)
   for (const text of copied) t.match(text, /^--from=build \S+ \/usr\//)
+  t.ok(
+    copied.includes('--from=build /classic-level.node /usr/lib/muster/classic-level.node'),
+    'beside the executable, for a root that is read-only',
+  )
+  t.match(
+    all(image, 'RUN').join('\n'),
+    / -g root -m 0770 \/var\/lib\/muster .* -g root -m 0750 \/etc\/muster\.d/,
+    'a user that the platform makes up, with the group root, gets in',
+  )
   t.same(all(image, 'USER'), ['muster'])
   t.match(all(image, 'RUN').join('\n'), / useradd --system .* muster\b/)
   const after = image.slice(image.findIndex(({ word }) => word === 'USER'))

@@ -16,7 +16,7 @@ async function run(code: string) {
         file: '/x/muster.cjs',
         code: ${JSON.stringify(code)},
         cache: undefined,
-        loadBinding: () => null,
+        loadBinding: (folders) => folders.join(),
         nameSources: (trace) => trace.replaceAll('/x/muster.cjs', 'src/named.ts'),
       },
       createRequire('/'),
@@ -48,4 +48,11 @@ void t.test('what the program takes itself is not shown', async (t) => {
   )
   t.equal(status, 5)
   t.notMatch(errors, 'a defect')
+})
+
+void t.test('the binding is asked for with the folders that the program has claimed', async (t) => {
+  const { status } = await run(
+    `dataFolders.push('/data'); process.exit(loadBinding() === '/data' ? 7 : 1)`,
+  )
+  t.equal(status, 7)
 })
