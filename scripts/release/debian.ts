@@ -1,4 +1,4 @@
-/** The Debian package: the single executable with unit, user, configuration, completion and manual page. */
+/** The Debian package: the single executable with units, user, configuration, completion and manual page. */
 import {
   chmod,
   copyFile,
@@ -19,6 +19,7 @@ import { allocator, root, runTool, version, type Platform } from './project.ts'
 
 const forms = join(root, 'scripts/release/forms/debian')
 const scripts = ['postinst', 'prerm', 'postrm'] as const
+const units = ['muster.service', 'muster-client.service'] as const
 const configuration = 'etc/muster.d/muster.hcl'
 
 export const debianName = ({ debian }: Platform): string => `muster_${version}_${debian}.deb`
@@ -48,8 +49,10 @@ export async function makeDebian(options: {
   // On a machine where nothing can be written it is loaded from there.
   await put(`usr/lib/muster/${bindingFile}`, await readFile(binding))
   const settings = Object.entries(allocator).map(([name, value]) => `${name}=${value}`)
-  const unit = await form('muster.service')
-  await put('lib/systemd/system/muster.service', unit.replace('@ALLOCATOR@', settings.join(' ')))
+  for (const name of units) {
+    const unit = (await form(name)).replace('@ALLOCATOR@', settings.join(' '))
+    await put(`lib/systemd/system/${name}`, unit)
+  }
   await put(configuration, await form('muster.hcl'))
   await put('usr/share/bash-completion/completions/muster', completionScripts['bash'] ?? '')
   await put('usr/share/man/man1/muster.1.gz', gzipSync(await manPage(), { level: 9 }))

@@ -1,5 +1,5 @@
 /** The release forms, from an empty folder: what `npm run release` makes is installed, started, used and ended. */
-import { access, chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { access, chmod, copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import manifest from '../../package.json' with { type: 'json' }
@@ -37,11 +37,44 @@ t.test('the npm package installs without a network and runs', async (t) => {
 t.test('the single executable runs by itself and leaves nothing behind', async (t) => {
   const home = join(folder, 'executable')
   await mkdir(home)
-  const program = join(made, 'muster')
+  const bin = join(folder, 'bin')
+  await mkdir(bin)
+  const program = join(bin, 'muster')
+  await copyFile(join(made, 'muster'), program)
   t.same(await runIn(home, [program, 'version']), { code: 0, out: `muster ${version}\n`, err: '' })
   const used = await useAgent(home, [program, 'agent', '-dev'])
   t.match(used, { written: 200, read: 'tried', code: 0 }, used.log)
   t.same(await readdir(home), [], 'the binding was removed once it was loaded')
+
+  const nowhere = ['unshare', '--mount', 'sh', '-c', withoutTemporaryFolders, bin]
+  if ((await runIn(home, [...nowhere, 'true'])).code !== 0) {
+    console.error('Folders that take no programs were not tried: this needs root')
+    return
+  }
+  const [http, rpc, gossip, ops] = await freePorts(4)
+  // Below it nothing is executed either.
+  const config = {
+    data_dir: '/run/muster-data',
+    bind_addr: '127.0.0.1',
+    ports: { http, rpc, gossip, ops },
+    server: { enabled: true, bootstrap_expect: 1 },
+  }
+  await writeFile(join(bin, 'a.json'), JSON.stringify(config))
+  const agent = [...nowhere, '/mnt/muster', 'agent', '-config', '/mnt/a.json']
+  const refused = await runIn(home, agent, { TMPDIR: '/tmp' })
+  t.equal(refused.code, 1, refused.out)
+  t.match(
+    refused.err,
+    /^muster agent: the shared library of LevelDB cannot be loaded from any folder: /,
+  )
+  for (const tried of ['/mnt/classic-level.node', '/tmp', '/run', '/run/muster-data']) {
+    t.ok(refused.err.includes(` ${tried}: `) || refused.err.includes(`(${tried}: `), tried)
+  }
+  t.notMatch(refused.err, / at /, 'it is no defect')
+  t.notMatch(refused.out, /the disk refuses/)
+  await copyFile(join(made, 'classic-level.node'), join(bin, 'classic-level.node'))
+  const beside = await useAgent(home, agent, { TMPDIR: '/tmp' })
+  t.match(beside, { written: 200, read: 'tried', code: 0 }, beside.log)
 })
 
 t.test('the forms for arm64 run, on another machine by an emulator', async (t) => {
@@ -73,8 +106,10 @@ t.test('the Debian package holds what a machine needs', async (t) => {
   t.match(info.out, new RegExp(`Package: muster\\nVersion: ${version}\\nDepends: libc6`))
   const contents = await runIn(made, ['dpkg-deb', '--contents', file])
   for (const path of [
-    'usr/bin/muster',
+    'usr/lib/muster/muster',
+    'usr/lib/muster/classic-level.node',
     'lib/systemd/system/muster.service',
+    'lib/systemd/system/muster-client.service',
     'etc/muster.d/muster.hcl',
     'usr/share/bash-completion/completions/muster',
     'usr/share/man/man1/muster.1.gz',
@@ -109,8 +144,10 @@ t.test('the Debian package installs, runs as its user and is purged', async (t) 
     'what was removed stays so',
   )
   if (await isHere('systemd-analyze')) {
-    const unit = await runIn('/', ['systemd-analyze', 'verify', 'muster.service'])
-    t.notMatch(unit.err, /muster\.service/, 'systemd knows every line of the unit')
+    for (const name of ['muster.service', 'muster-client.service']) {
+      const unit = await runIn('/', ['systemd-analyze', 'verify', name])
+      t.notMatch(unit.err, /muster[-a-z]*\.service/, `systemd knows every line of ${name}`)
+    }
   } else {
     console.error('The unit was not verified: there is no systemd-analyze')
   }
@@ -155,8 +192,16 @@ t.test('checksums and the software bill are of what was made', async (t) => {
   const dist = join(made, '..')
   const checked = await runIn(dist, ['sha256sum', '--check', '--strict', 'SHA256SUMS'])
   t.equal(checked.code, 0, checked.err)
-  t.equal(checked.out.match(/: OK\n/g)?.length, 4, 'npm package, executable, Debian package, bill')
+  t.equal(
+    checked.out.match(/: OK\n/g)?.length,
+    5,
+    'npm package, executable, binding, Debian package, bill',
+  )
 })
+
+/** Runs its arguments with the folder $0 as /mnt, where whatever can be written is mounted with noexec. */
+const withoutTemporaryFolders =
+  'mount --bind "$0" /mnt && for d in /tmp /var/tmp /dev/shm /run; do mount -t tmpfs -o noexec,mode=1777 tmpfs $d || exit 3; done && exec "$@"'
 
 async function isHere(program: string): Promise<boolean> {
   return (await runIn('/', ['sh', '-c', `command -v ${program}`])).code === 0
