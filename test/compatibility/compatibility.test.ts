@@ -4,6 +4,7 @@
  */
 import t, { type Test } from 'tap'
 import { consulRows } from './consul-rows.ts'
+import { isDecoded } from './decoded-calls.ts'
 import { NpmConsul } from './npm-consul-run.ts'
 import { npmRows } from './npm-consul-rows.ts'
 import { nomadRows } from './nomad-rows.ts'
@@ -26,11 +27,12 @@ const tools: readonly (readonly [
   name: string,
   rows: readonly Row[],
   headers: Record<string, string>,
+  decodes?: typeof isDecoded,
 ])[] = [
   ['consul', consulRows, consul],
   ['python-consul', pythonConsulRows, consul],
   ['programs', programRows, consul],
-  ['nomad', nomadRows, { 'X-Nomad-Token': secret }],
+  ['nomad', nomadRows, { 'X-Nomad-Token': secret }, isDecoded],
   ['vault', vaultRows, { 'X-Vault-Token': secret }],
 ]
 
@@ -64,9 +66,9 @@ t.test('the document says what a server answers', async (t) => {
   const npmOutcomes: (readonly [{ readonly name: string }, Outcome])[] = []
   for (const row of npmRows) npmOutcomes.push([row, await npm.outcomeOf(row)])
   await written(t, 'npm-consul', npmOutcomes)
-  for (const [name, rows, headers] of tools) {
+  for (const [name, rows, headers, decodes] of tools) {
     await passing()
-    const replay = new Replay(http, headers, { node, primary, gossip })
+    const replay = new Replay(http, headers, { node, primary, gossip }, decodes)
     const outcomes: (readonly [Row, Outcome])[] = []
     for (const row of rows) outcomes.push([row, await replay.outcomeOf(row)])
     await written(t, name, outcomes)

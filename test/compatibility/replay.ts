@@ -10,6 +10,8 @@ const noteLengthMax = 160
 export class Replay {
   readonly #http: HttpClient
   readonly #headers: Readonly<Record<string, string>>
+  /** The client fails without JSON in the answer. */
+  readonly #isDecoded: (method: string, path: string) => boolean
   readonly #kept = new Map<string, string>()
   readonly #bytes = new Map<string, Buffer>()
 
@@ -17,7 +19,9 @@ export class Replay {
     http: HttpClient,
     headers: Readonly<Record<string, string>>,
     kept: Readonly<Record<string, string>>,
+    isDecoded: (method: string, path: string) => boolean = () => false,
   ) {
+    this.#isDecoded = isDecoded
     this.#http = http
     this.#headers = headers
     for (const [name, value] of Object.entries(kept)) this.#kept.set(name, value)
@@ -51,6 +55,9 @@ export class Replay {
     const differs = (what: string) => ({ outOfScope: false, text: cut(`${shown}: ${what}`) })
     if (!status.includes(reply.status)) return differs(`status ${reply.status}`)
     if (index && !(Number(reply.headers['x-consul-index']) > 0)) return differs('no index')
+    if (reply.status === 200 && this.#isDecoded(call.method, path) && parsed(text) === undefined) {
+      return differs('no body that is JSON, which the client decodes')
+    }
     if (keep?.field === 'body') this.#bytes.set(keep.name, reply.body)
     if (reads.length === 0 && keep?.field === undefined) return null
     if (keep?.field === 'body' && reads.length === 0) return null
@@ -74,11 +81,12 @@ export class Replay {
   }
 }
 
+/** Undefined: it is no JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown
   } catch {
-    return null
+    return undefined
   }
 }
 

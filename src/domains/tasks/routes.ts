@@ -1,17 +1,19 @@
 /** `/v1/client/allocation/…`: tasks, at whichever agent runs them. */
 import { Type } from 'typebox'
 import { smallBodyBytesMax, type ApiRequest, type DescribedRoute } from '../../api/route.ts'
-import { consistency, done, flag, ok, optionally, text } from '../../api/shape.ts'
+import { consistency, flag, ok, optionally, text } from '../../api/shape.ts'
 import { site } from '../../api/site.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { uuidPattern } from '../../lib/uuid.ts'
 import { allocationOf, exampleId, named, placeOf } from './agent-routes.ts'
 import { taskMethods } from './methods.ts'
-import { AllocationUsage, MachineUsage } from './shapes.ts'
+import { AllocationUsage, Done, MachineUsage } from './shapes.ts'
 import { shownHost, shownUsages } from './usage-shown.ts'
 
 const signalDefault = 'SIGKILL'
 const shownOnly = 'no allocation has this ID'
+/** Nomad's tools decode a body, and fail without one. */
+const done = { Index: 0 }
 
 export const taskRoutes: readonly DescribedRoute[] = [
   {
@@ -62,7 +64,7 @@ export const taskRoutes: readonly DescribedRoute[] = [
       TaskName: Type.Optional(text('The task; without it all that run')),
       AllTasks: Type.Optional(flag('Also those that ended, in the order of their lifecycle')),
     }),
-    reply: done,
+    reply: ok(Done),
     errors: ['not_found', 'conflict'],
     example: {
       url: `/v1/client/allocation/${exampleId}/restart`,
@@ -74,7 +76,7 @@ export const taskRoutes: readonly DescribedRoute[] = [
       const { task, all } = restartOf(request)
       const args = { allocation: allocationOf(request), task, all }
       await request.call(taskMethods.restart, args, place)
-      return {}
+      return { json: done }
     },
   },
   {
@@ -88,7 +90,7 @@ export const taskRoutes: readonly DescribedRoute[] = [
       Signal: Type.Optional(text(`Its name, as SIGHUP; ${signalDefault} unless said`)),
       Task: Type.Optional(text('The task; without it all that run')),
     }),
-    reply: done,
+    reply: ok(Done),
     errors: ['not_found', 'conflict'],
     example: {
       url: `/v1/client/allocation/${exampleId}/signal`,
@@ -104,7 +106,7 @@ export const taskRoutes: readonly DescribedRoute[] = [
         task: fields.text('Task') ?? '',
       }
       await request.call(taskMethods.signal, args, place)
-      return {}
+      return { json: done }
     },
   },
 ]

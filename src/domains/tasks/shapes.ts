@@ -21,6 +21,8 @@ export const FileInfo = Type.Object(
   { title: 'FileInfo' },
 )
 
+export const Done = Type.Object({ Index: count('Always 0: no entry of the log is written') })
+
 const share = (description: string) => Type.Number({ minimum: 0, description })
 const words = Type.Array(Type.String(), { description: 'Those that are measured; others are 0' })
 
