@@ -17,14 +17,25 @@ import {
 import { dateText } from '../../lib/date-text.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { allocationOf, exampleId, named, placeOf } from './agent-routes.ts'
-import { bytesOf, framesOf } from './frames.ts'
+import { bytesOf, framesOf, lookedAtBytes, typedBytes } from './frames.ts'
 import { taskMethods } from './methods.ts'
-import { logKinds, type FileInfo as Info, type FileOf, type FileToRead } from './services.ts'
+import {
+  logKinds,
+  type FileChunk,
+  type FileInfo as Info,
+  type FileOf,
+  type FileToRead,
+} from './services.ts'
 import { FileFrame, FileInfo } from './shapes.ts'
 
 const origins = ['start', 'end'] as const
 const originText = '`start`, which is the default, or `end`: where the offset counts from'
+const plainType = 'text/plain; charset=utf-8'
 const bytesType = 'application/octet-stream'
+const file = (description: string) => ({
+  [textType]: text(description),
+  [bytesType]: bytes(`${description}, where it begins with bytes that no text has`),
+})
 const pathQuery = optionally({
   path: text('Of the file, from the folder of the allocation; `/` unless said'),
 })
@@ -70,7 +81,7 @@ export const fileRoutes: readonly DescribedRoute[] = [
       const isPlain = search.boolean('plain')
       const chunks = await request.open(taskMethods.logs, args, place)
       return isPlain
-        ? { stream: bytesOf(chunks), type: 'text/plain; charset=utf-8' }
+        ? { stream: bytesOf(chunks), type: plainType }
         : { stream: framesOf(chunks, clock), type: 'application/json' }
     },
   },
@@ -105,7 +116,9 @@ export const fileRoutes: readonly DescribedRoute[] = [
     example: { url: `/v1/client/fs/stat/${exampleId}?path=/alloc/logs/web.stdout.0`, shownOnly },
     handle: async (request) => {
       const place = await placeOf(request, 'read-fs')
-      return { json: shownInfo(await request.call(taskMethods.stat, fileOf(request), place)) }
+      const info = await request.call(taskMethods.stat, fileOf(request), place)
+      const type = info.isDir ? null : await typeOf(request)
+      return { json: { ...shownInfo(info), ...(type !== null && { ContentType: type }) } }
     },
   },
   {
@@ -115,13 +128,10 @@ export const fileRoutes: readonly DescribedRoute[] = [
     permission: 'namespace:read-fs',
     params: named,
     query: { ...pathQuery, ...consistency },
-    reply: { 200: { [bytesType]: bytes('The file') } },
+    reply: { 200: file('The file') },
     errors: ['not_found'],
     example: { url: `/v1/client/fs/cat/${exampleId}?path=/alloc/logs/web.stdout.0`, shownOnly },
-    handle: async (request) => ({
-      stream: bytesOf(await chunksOf(request, () => ({}))),
-      type: bytesType,
-    }),
+    handle: async (request) => fileReply(await chunksOf(request, () => ({}))),
   },
   {
     method: 'GET',
@@ -132,10 +142,10 @@ export const fileRoutes: readonly DescribedRoute[] = [
     query: {
       ...pathQuery,
       offset: count('Where it begins, in bytes'),
-      limit: count('Bytes at most'),
+      limit: Type.Integer({ description: 'Bytes at most; 0 or less: to its end' }),
       ...consistency,
     },
-    reply: { 200: { [bytesType]: bytes('The part') } },
+    reply: { 200: file('The part') },
     errors: ['not_found'],
     example: {
       url: `/v1/client/fs/readat/${exampleId}?path=/alloc/logs/web.stdout.0&offset=0&limit=100`,
@@ -143,10 +153,10 @@ export const fileRoutes: readonly DescribedRoute[] = [
     },
     handle: async (request) => {
       const chunks = await chunksOf(request, () => ({
-        offset: mustHave(request, 'offset'),
-        limit: mustHave(request, 'limit'),
+        offset: mustHave(request, 'offset', 0),
+        limit: limitOf(mustHave(request, 'limit', Number.MIN_SAFE_INTEGER)),
       }))
-      return { stream: bytesOf(chunks), type: bytesType }
+      return fileReply(chunks)
     },
   },
   {
@@ -179,6 +189,23 @@ export const fileRoutes: readonly DescribedRoute[] = [
   },
 ]
 
+/** Null: it cannot be read. */
+async function typeOf(request: ApiRequest): Promise<string | null> {
+  try {
+    const chunks = await chunksOf(request, () => ({ limit: lookedAtBytes }))
+    const { type, stream } = await fileReply(chunks)
+    await stream.return?.()
+    return type
+  } catch {
+    return null
+  }
+}
+
+async function fileReply(chunks: AsyncIterableIterator<FileChunk>) {
+  const { isText, stream } = await typedBytes(chunks)
+  return { stream, type: isText ? plainType : bytesType }
+}
+
 function fileOf(request: ApiRequest): FileOf {
   return { allocation: allocationOf(request), path: request.search.text('path') || '/' }
 }
@@ -190,8 +217,13 @@ async function chunksOf(request: ApiRequest, part: () => Partial<Omit<FileToRead
   return request.open(taskMethods.read, { ...whole, ...part(), ...fileOf(request) }, place)
 }
 
-function mustHave({ search }: ApiRequest, name: string): number {
-  const value = search.integer(name, { min: 0, max: Number.MAX_SAFE_INTEGER })
+/** Nomad's tools ask for -1 where they want the rest. */
+function limitOf(asked: number): number | null {
+  return asked > 0 ? asked : null
+}
+
+function mustHave({ search }: ApiRequest, name: string, min: number): number {
+  const value = search.integer(name, { min, max: Number.MAX_SAFE_INTEGER })
   if (value !== null) return value
   throw new MusterError('invalid_argument', `${name} is missing: it is a number of bytes`)
 }

@@ -17,6 +17,7 @@ export const FileInfo = Type.Object(
     Size: count('Bytes'),
     FileMode: text('As `-rw-r--r--`'),
     ModTime: Time,
+    ContentType: Type.Optional(text('Of one file: what `cat` calls it')),
   },
   { title: 'FileInfo' },
 )
