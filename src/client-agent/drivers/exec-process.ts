@@ -9,6 +9,7 @@ import { randomUUID } from 'node:crypto'
 import { access, constants, readlink } from 'node:fs/promises'
 import { constants as system } from 'node:os'
 import type { Readable } from 'node:stream'
+import { delay } from '../../lib/async.ts'
 import type { Clock, Timer } from '../../lib/clock.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import { CommandInput } from './command-input.ts'
@@ -19,6 +20,9 @@ const waitingBytesMax = 256 * 1_024
 const chunkBytesMax = 32 * 1_024
 /** What it left running may hold its output open for so long after its end. */
 const lingerMs = 1_000
+/** For a terminal that is not there yet. */
+const lookAgainMs = 20
+const lookAgainMsMax = 1_000
 const markedMax = 4_096
 const killRoundsMax = 8
 
@@ -80,7 +84,7 @@ export async function runCommand(command: CommandToRun, clock: Clock): Promise<R
       reject(new MusterError('invalid_argument', text))
     })
   })
-  return new Running(child, id, clock)
+  return new Running(child, { id, clock, tty: command.tty })
 }
 
 class Running implements RunningCommand {
@@ -88,6 +92,7 @@ class Running implements RunningCommand {
   readonly #child: ChildProcessWithoutNullStreams
   readonly #id: string
   readonly #clock: Clock
+  readonly #tty: boolean
   readonly #input: CommandInput
   readonly #waiting: ExecOutput[] = []
   #waitingBytes = 0
@@ -104,9 +109,13 @@ class Running implements RunningCommand {
   #size: Size | null = null
   #resizing: Promise<void> = Promise.resolve()
 
-  constructor(child: ChildProcessWithoutNullStreams, id: string, clock: Clock) {
+  constructor(
+    child: ChildProcessWithoutNullStreams,
+    { id, clock, tty }: { readonly id: string; readonly clock: Clock; readonly tty: boolean },
+  ) {
     this.#child = child
     this.#id = id
+    this.#tty = tty
     this.#clock = clock
     this.#input = new CommandInput(child.stdin, clock)
     child.on('error', () => {})
@@ -144,6 +153,7 @@ class Running implements RunningCommand {
   }
 
   resize(size: Size): void {
+    if (!this.#tty) return
     const isUnderWay = this.#size !== null
     this.#size = size
     if (!isUnderWay) this.#resizing = this.#resizing.then(() => this.#setSize())
@@ -177,12 +187,16 @@ class Running implements RunningCommand {
     })
   }
 
-  /** Never rejects: a size is a nicety. */
+  /** Never rejects: a size is a nicety. The terminal is there a while after the command began. */
   async #setSize(): Promise<void> {
-    this.#terminal ??= await terminalBelow(this.#child.pid ?? 0)
+    for (let waitMs = lookAgainMs; ; waitMs = Math.min(waitMs * 2, lookAgainMsMax)) {
+      this.#terminal ??= await terminalBelow(this.#child.pid ?? 0)
+      if (this.#terminal !== null || this.#isOver) break
+      await delay(this.#clock, waitMs)
+    }
     const { rows, columns } = this.#size ?? { rows: 0, columns: 0 }
     this.#size = null
-    if (this.#terminal === null || this.#isOver) return
+    if (this.#isOver || this.#terminal === null) return
     const words = ['-F', this.#terminal, 'rows', String(rows), 'cols', String(columns)]
     const setting = spawn(stty, words, { stdio: 'ignore' })
     await new Promise<void>((resolve) => {

@@ -59,7 +59,8 @@ function objectOf(value: unknown): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
 }
 
-function sideOf(value: unknown): number {
+/** Nomad's tools leave out a side that is 0. */
+function sideOf(value: unknown = 0): number {
   const isSide = typeof value === 'number' && Number.isInteger(value)
   if (isSide && value >= 0 && value <= sideMax) return value
   throw strange(`tty_size has height and width, from 0 to ${sideMax}`)

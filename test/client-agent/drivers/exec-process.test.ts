@@ -148,3 +148,14 @@ t.test('it may have a terminal, of the size that it is told', { skip: !hasScript
   running.write(Buffer.from('go\n'))
   t.match(await said(running), { code: 3, stdout: /33 99\r\n/ })
 })
+
+t.test('a size that comes before its terminal is not lost', { skip: !hasScript }, async (t) => {
+  const resized = 'until [ "$(stty size)" = "44 88" ]; do sleep 0.05; done'
+  const running = await started(t, `${resized}; stty size`, { tty: true })
+  running.resize({ rows: 11, columns: 22 })
+  running.resize({ rows: 44, columns: 88 })
+  t.match(await said(running), { code: 0, stdout: /44 88\r\n/ })
+  const plain = await started(t, 'sleep 0.2')
+  plain.resize({ rows: 11, columns: 22 })
+  t.match(await said(plain), { code: 0 }, 'one without a terminal ends')
+})

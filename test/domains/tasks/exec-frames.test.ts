@@ -8,6 +8,8 @@ t.test('what a client may say', (t) => {
   t.same(toldBy('{"stdin":{"close":true}}'), [{ ends: true }])
   t.same(toldBy('{"tty_size":{"height":24,"width":80}}'), [{ size: { rows: 24, columns: 80 } }])
   t.same(toldBy('{"tty_size":{"height":0,"width":0}}'), [], 'a terminal that is not shown')
+  t.same(toldBy('{"tty_size":{}}'), [], 'sides that are 0 are left out')
+  t.same(toldBy('{"tty_size":{"height":24}}'), [])
   t.same(toldBy('{"stdin":null,"tty_size":null}'), [])
   t.same(toldBy('{}'), [], 'only that it is there')
   t.end()
@@ -21,7 +23,7 @@ t.test('what cannot be read is named', (t) => {
     ['{"stdin":7}', /objects/],
     ['{"stdin":{"data":7}}', /base64/],
     ['{"tty_size":{"height":"1","width":2}}', /height and width/],
-    ['{"tty_size":{"height":1}}', /height and width/],
+    ['{"tty_size":{"height":-1}}', /height and width/],
     [JSON.stringify({ stdin: { data: 'A'.repeat(262_144) } }), /at most/],
   ] as const
   for (const [message, text] of wrong) {
