@@ -22,6 +22,7 @@ import { openFront } from './front.ts'
 import { loadNodeSecret } from './node-secret.ts'
 import { provide } from './provided.ts'
 import { ServerTrust } from './server-trust.ts'
+import { storageOf } from './storage.ts'
 import { ClientTelemetry } from './telemetry.ts'
 import { UplinkKeeper } from './uplink-keeper.ts'
 import { openWays } from './ways.ts'
@@ -75,6 +76,7 @@ export async function startClient(
     ask: () => uplink?.ask ?? null,
   })
   const { runner, tasks, checks } = work
+  let { storage } = work
   const liveCount = () => runner.liveCount
   provide(services, { ...own, beat: () => uplink?.beat ?? null, tasks, checks, liveCount })
   const domains = composeDomains(localDomains, services, { clock, log: logger })
@@ -97,7 +99,14 @@ export async function startClient(
   uplink = new UplinkKeeper({
     ...ways,
     node: { nodeId: id, name, secret: await loadNodeSecret(dataDir), token: acl.agentToken },
-    spec: () => fingerprint({ config, version: origin.version, api, drivers: work.drivers.shown }),
+    spec: () =>
+      fingerprint({
+        config,
+        version: origin.version,
+        api,
+        drivers: work.drivers.shown,
+        storage,
+      }),
     onCall: dispatcher.handleCall,
     onStream: dispatcher.handleStream,
     onRegistered: () => runner.wake(),
@@ -111,6 +120,7 @@ export async function startClient(
   // Before the uplink is open: what servers say must find what runs already.
   await runner.start()
   opened.defer(() => runner.stop())
+  storage = await storageOf(dataDir, runner.heldFolders)
   const watching = work.watchDrivers(() => kept.tellAgain())
   opened.defer(() => watching.stop())
   kept.start()

@@ -1,5 +1,5 @@
 /** What a client agent finds out about its machine, and tells with what its configuration adds. Only what is truly there. */
-import { readFile, statfs } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import {
   arch,
   cpus,
@@ -15,6 +15,7 @@ import { jobMembersAttribute, laterMembersVersion } from '../domains/jobs/later-
 import type { NodeSpec } from '../domains/nodes/model.ts'
 import { hostPort, type HttpAddress } from '../lib/host-port.ts'
 import type { ClientConfig } from './client-config.ts'
+import type { Storage } from './storage.ts'
 
 const mib = 1024 * 1024
 const osReleasePath = '/etc/os-release'
@@ -26,7 +27,7 @@ const devicesMax = 32
 const valueLengthMax = 200
 
 export type FingerprintOptions = {
-  readonly config: Pick<ClientConfig, 'name' | 'datacenter' | 'dataDir' | 'advertiseAddr'> & {
+  readonly config: Pick<ClientConfig, 'name' | 'datacenter' | 'advertiseAddr'> & {
     readonly client: Pick<ClientConfig['client'], 'node'>
   }
   /** Of the program. */
@@ -35,6 +36,8 @@ export type FingerprintOptions = {
   readonly api: HttpAddress | null
   /** That may run work here. */
   readonly drivers: NodeSpec['drivers']
+  /** As it was when the agent started. */
+  readonly storage: Storage
 }
 
 /** Virtual machines tell it in one place or the other, or nowhere. */
@@ -47,14 +50,12 @@ async function coreMhz(cores: readonly CpuInfo[]): Promise<number> {
 }
 
 export async function fingerprint(options: FingerprintOptions): Promise<NodeSpec> {
-  const { config, version, api, drivers } = options
+  const { config, version, api, drivers, storage } = options
   const { nodeClass, meta, hostVolumes, reserved, cpuTotalMhz } = config.client.node
   const cores = cpus()
   const frequencyMhz = await coreMhz(cores)
   const cpuMhz = cpuTotalMhz ?? cores.length * frequencyMhz
   const memoryBytes = totalmem()
-  const { blocks, bsize } = await statfs(config.dataDir)
-  const diskBytes = blocks * bsize
   const devices = interfaces()
   const advertised = config.advertiseAddr
   const attributes: [string, string][] = [
@@ -72,8 +73,9 @@ export async function fingerprint(options: FingerprintOptions): Promise<NodeSpec
     ...(await operatingSystem()),
     ['unique.hostname', hostname()],
     ['unique.network.ip-address', advertised],
-    ['unique.storage.bytestotal', String(diskBytes)],
-    ['unique.storage.volume', config.dataDir],
+    ['unique.storage.bytesfree', String(storage.freeBytes)],
+    ['unique.storage.bytestotal', String(storage.totalBytes)],
+    ['unique.storage.volume', storage.volume],
   ]
   return {
     name: config.name,
@@ -91,7 +93,7 @@ export async function fingerprint(options: FingerprintOptions): Promise<NodeSpec
     resources: {
       cpuMhz,
       memoryMb: Math.floor(memoryBytes / mib),
-      diskMb: Math.floor(diskBytes / mib),
+      diskMb: storage.offeredMb,
       networks: advertisedNetworks(devices, advertised),
       nodeNetworks: nodeNetworks(devices),
     },

@@ -18,6 +18,7 @@ import { CheckHolders } from './runner/check-holders.ts'
 import type { Contact } from './runner/lost-contact.ts'
 import { Registrations } from './runner/registrations.ts'
 import { farewellMs, Runner, workFolders } from './runner/runner.ts'
+import { storageOf, type Storage } from './storage.ts'
 import { ProcessTables } from './usage/process-table.ts'
 import { TaskUsages } from './usage/task-usage.ts'
 import { StateStore } from './runner/state-store.ts'
@@ -32,6 +33,8 @@ export type Work = {
   /** Once the runner has started. `onChange`: servers are to be told. */
   readonly watchDrivers: (onChange: () => void) => Running
   readonly runner: Runner
+  /** Without what runs already. */
+  readonly storage: Storage
   readonly tasks: AgentTasks
   /** For what runs the checks. */
   readonly checks: TaskChecks
@@ -85,7 +88,8 @@ export async function openWork({
   })
   const drivers = new Drivers(enabled, clock, [containers, exec])
   await drivers.look()
-  const shown = { version: origin.version, api: null, drivers: drivers.shown }
+  const storage = await storageOf(dataDir, [])
+  const shown = { version: origin.version, api: null, drivers: drivers.shown, storage }
   const spec = await fingerprint({ config, ...shown })
   const folders = workFolders(dataDir)
   const holders = new CheckHolders()
@@ -130,6 +134,7 @@ export async function openWork({
     drivers,
     watchDrivers,
     runner,
+    storage,
     tasks,
     checks: holders,
     endsWithAgent,

@@ -18,13 +18,11 @@ async function folderOf(t: Test): Promise<string> {
 }
 
 t.test('a machine is told as it is, with what the configuration adds', async (t) => {
-  const dataDir = await folderOf(t)
   const reserved = { cpuMhz: 5, memoryMb: 6, diskMb: 7, ports: '22' }
   const spec = await fingerprint({
     config: {
       name: 'box',
       datacenter: 'dc1',
-      dataDir,
       advertiseAddr: '127.0.0.1',
       client: {
         node: {
@@ -39,6 +37,7 @@ t.test('a machine is told as it is, with what the configuration adds', async (t)
     version: '1.2.3',
     api: { secure: true, host: '10.0.0.7', port: 4646 },
     drivers: new Drivers(['raw_exec'], systemClock).shown,
+    storage: { totalBytes: 9_000_000, freeBytes: 3_000_000, volume: '/dev/vda', offeredMb: 5 },
   })
   t.ok(new Validator(NodeSpec).accepts(spec), 'servers take it')
   t.match(spec, {
@@ -48,13 +47,15 @@ t.test('a machine is told as it is, with what the configuration adds', async (t)
     tlsEnabled: true,
     drivers: [{ name: 'raw_exec', detected: true, healthy: true }],
     reserved,
-    resources: { memoryMb: Math.floor(totalmem() / 1_048_576) },
+    resources: { memoryMb: Math.floor(totalmem() / 1_048_576), diskMb: 5 },
   })
-  t.ok(spec.resources.diskMb > 0)
   t.ok(spec.resources.cpuMhz >= cpus().length, 'every processor has a speed')
   const attributes = new Map(spec.attributes)
   t.equal(attributes.get('cpu.numcores'), String(cpus().length))
   t.equal(attributes.get('muster.version'), '1.2.3')
+  t.equal(attributes.get('unique.storage.bytestotal'), '9000000')
+  t.equal(attributes.get('unique.storage.bytesfree'), '3000000')
+  t.equal(attributes.get('unique.storage.volume'), '/dev/vda')
   t.equal(spec.resources.networks[0]?.ip, '127.0.0.1')
 })
 

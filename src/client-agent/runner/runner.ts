@@ -12,6 +12,7 @@ import { textOf } from '../../lib/errors.ts'
 import type { AskServer } from '../../rpc/agent-contract.ts'
 import { killWith } from '../drivers/exec-process.ts'
 import { allocationMark } from '../drivers/supervised-process.ts'
+import type { HeldFolder } from '../storage.ts'
 import { AllocationRunner, type AllocationHost } from './allocation-runner.ts'
 import { Canaries } from './canaries.ts'
 import { Ends } from './ends.ts'
@@ -116,6 +117,13 @@ export class Runner {
   /** Allocations that have not ended. */
   get liveCount(): number {
     return [...this.#held.values()].filter(({ isOver }) => !isOver).length
+  }
+
+  /** Of the allocations that have not ended, with what servers count of the disk for each. */
+  get heldFolders(): readonly HeldFolder[] {
+    return [...this.#held.values()]
+      .filter(({ isOver }) => !isOver)
+      .map(({ folder, assigned }) => ({ path: folder.path, shareMb: assigned.resources.diskMb }))
   }
 
   /** Null: there is none here. */

@@ -53,7 +53,7 @@ t.test('an agent does not wait for tasks that wait for servers', async (t) => {
 })
 
 t.test('a start that was given up before is not begun again', async (t) => {
-  const { folder, servers, waiting } = await left(t)
+  const { folder, servers, waiting, running } = await left(t)
   const path = join(workFolders(folder).state, `${waiting}.json`)
   const kept = JSON.parse(await readFile(path, 'utf8'))
   t.strictSame(kept.tasks[0].machine.phase, { type: 'starting', stop: null })
@@ -63,4 +63,5 @@ t.test('a start that was given up before is not begun again', async (t) => {
   const runner = await startedRunner(t, servers, { folder })
   await servers.becomes(waiting, 'complete')
   t.equal(runner.liveCount, 1)
+  t.same(runner.heldFolders, [{ path: join(workFolders(folder).allocations, running), shareMb: 0 }])
 })
