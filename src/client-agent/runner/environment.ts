@@ -141,11 +141,11 @@ function ownNames({ assigned, task, facts, folders, root }: TaskOf): readonly [s
   ]
 }
 
-function ports({ assigned, root }: TaskOf): readonly [string, string][] {
+function ports({ assigned }: TaskOf): readonly [string, string][] {
   return assigned.resources.ports.flatMap(({ label, value, to, address }): [string, string][] => {
     const name = label.replaceAll(/[^A-Za-z0-9_]/g, '_')
-    // Only with an image may a task have a network of its own, and so another port within.
-    const within = String(root === 'image' && to > 0 ? to : value)
+    // As at Nomad whatever the driver, also where the task has no network of its own that the port could be mapped into.
+    const within = String(to > 0 ? to : value)
     return [
       [`IP_${name}`, address],
       [`PORT_${name}`, within],

@@ -100,7 +100,9 @@ t.test('names of Nomad and our own say the same', async (t) => {
     SECRETS_DIR: `/data/${id}/main/secrets`,
     CPU_LIMIT: '7',
     MEMORY_LIMIT: '9',
-    PORT_http: '8080',
+    PORT_http: '80',
+    ALLOC_PORT_http: '80',
+    HOST_PORT_http: '8080',
     ADDR_http: '10.0.0.1:8080',
     META_a_b: 'task',
     META_A_B: 'task',
@@ -112,6 +114,12 @@ t.test('names of Nomad and our own say the same', async (t) => {
     t.equal(env[`MUSTER_${name}`], value, name)
   }
   t.equal(env['PATH'], '/bin')
+  const ports = [{ label: 'http', value: 8080, to: 0, address: '10.0.0.1' }]
+  const unmapped = { ...assigned, resources: { ...assigned.resources, ports } }
+  t.match(environmentOf({ ...ofTask, assigned: unmapped }).env, {
+    NOMAD_PORT_http: '8080',
+    NOMAD_ALLOC_PORT_http: '8080',
+  })
   const { parentId: _, ...alone } = assigned
   t.notOk('NOMAD_JOB_PARENT_ID' in environmentOf({ ...ofTask, assigned: alone }).env)
   t.notOk('MUSTER_TOKEN' in env, 'nothing else of the agent')
@@ -121,7 +129,7 @@ t.test(
   'with a root of its own a task has its folders there, with an image nothing of the agent',
   async (t) => {
     const own = environmentOf({ ...ofTask, root: 'own' }).env
-    t.match(own, { PATH: '/bin', NOMAD_ALLOC_DIR: '/alloc', NOMAD_PORT_http: '8080' })
+    t.match(own, { PATH: '/bin', NOMAD_ALLOC_DIR: '/alloc', NOMAD_PORT_http: '80' })
     const image = environmentOf({ ...ofTask, root: 'image' }).env
     t.match(image, {
       NOMAD_TASK_DIR: '/local',
@@ -135,7 +143,7 @@ t.test(
 )
 
 t.test('own variables are read through the others', async (t) => {
-  t.equal(env['OWN'], '8080')
+  t.equal(env['OWN'], '80')
   t.equal(env['fast'], 'x')
 })
 
@@ -166,7 +174,7 @@ t.test('variables have values of the node, and what is not known stays', async (
     '${node.unique.name}-${node.datacenter}': 'box-dc1',
     '${attr.kernel.name} ${meta.rack}': 'linux r1',
     '${env["NOMAD_JOB_ID"]} ${attr["kernel.name"]}': 'j linux',
-    '${OWN} ${env.OWN}': '8080 8080',
+    '${OWN} ${env.OWN}': '80 80',
     '$HOME ${unknown} ${}': '$HOME ${unknown} ${}',
   }
   for (const [text, value] of Object.entries(values)) t.equal(interpolated(text, variables), value)
@@ -177,6 +185,6 @@ t.test('texts are replaced wherever they are in a configuration', async (t) => {
   t.strictSame(interpolatedConfig(config, variables), {
     command: 'j',
     args: ['fast', 1],
-    deep: { a: ['8080'] },
+    deep: { a: ['80'] },
   })
 })
