@@ -54,6 +54,8 @@ export function clientProcessInfo(options: ProcessInfoOptions): ProcessInfo {
     servers,
     leads: () => false,
     regions: () => regionsOf(config.region, gossip),
+    // What names another agent goes to a server.
+    clientNamed: () => null,
     log: logTap,
     reload: options.reload,
     enableDebug: config.enableDebug,

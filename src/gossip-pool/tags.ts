@@ -5,13 +5,13 @@
  * This file: the tags that a server or a client agent carries, and the reading of those of others. A pool may hold anything; what
  * does not read as a member of this region is none, and nothing follows from it.
  */
+import { clientRole } from '../domains/members/pool.ts'
 import type { MemberView } from '../gossip/gossip.ts'
 import { hostPort, type HttpAddress } from '../lib/host-port.ts'
 import { isServerName } from '../lib/server-name.ts'
 import { uuidPattern } from '../lib/uuid.ts'
 
 const role = 'muster'
-const clientRole = 'muster-client'
 /** Of the meaning of the tags. */
 const tagsVersion = '1'
 /** Of the consensus protocol, as Nomad's tools show it beside each member. */

@@ -1,6 +1,7 @@
 /** This server as the agent's endpoints show it. */
 import type { AgentMember, AgentStats, ProcessInfo } from '../domains/process/process-info.ts'
 import type { GossipNode } from '../gossip/gossip.ts'
+import { clientOf } from '../gossip-pool/tags.ts'
 import { formatDurationMs } from '../lib/duration.ts'
 import type { LogTap } from '../lib/log.ts'
 import type { Reloadable } from '../runtime/reload.ts'
@@ -56,6 +57,10 @@ export function serverProcessInfo(options: ProcessInfoOptions): ProcessInfo {
     servers: null,
     leads: () => node.status().role === 'leader',
     regions: () => regionsOf(config.region, options.gossip),
+    clientNamed: (name) => {
+      const member = options.gossip?.members().find((one) => one.name === name)
+      return member === undefined ? null : (clientOf(member, config.region)?.id ?? null)
+    },
     log: logTap,
     reload: options.reload,
     enableDebug: config.enableDebug,

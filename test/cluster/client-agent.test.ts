@@ -180,7 +180,6 @@ void t.test('whatever servers answer it answers, and everything reaches the lead
   await put(server, '/v1/kv/app/a', 'two')
   const woken = await waiting
   t.ok(Number(woken.headers['x-service-index']) > Number(index), 'a blocking query is woken')
-
   for (const [path, status] of [
     ['/v1/agent/health?type=server', 500],
     ['/v1/agent/schedulers', 400],
@@ -191,9 +190,12 @@ void t.test('whatever servers answer it answers, and everything reaches the lead
     t.equal((await client.http.request('GET', path)).status, status, path)
   }
   t.equal((await client.http.request('PUT', '/v1/agent/join?address=x')).status, 501)
-  const named = (await server.json('GET', '/v1/agent/self')) as { member: { Name: string } }
-  const host = `/v1/agent/host?server_id=${named.member.Name}`
-  t.match(await client.http.json('GET', host), { AgentID: named.member.Name })
+  for (const named of [server, client.http]) {
+    const { member } = (await named.json('GET', '/v1/agent/self')) as { member: { Name: string } }
+    const host = `/v1/agent/host?server_id=${member.Name}`
+    const answer = { AgentID: member.Name }
+    for (const http of [server, client.http]) t.match(await http.json('GET', host), answer)
+  }
 })
 
 void t.test('services and checks run beside their users, and the catalog has them', async (t) => {

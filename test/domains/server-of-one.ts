@@ -166,6 +166,7 @@ function fakeAgent(knowsLeader: () => boolean): ProcessInfo {
     servers: null,
     leads: () => true,
     regions: () => ['global'],
+    clientNamed: () => null,
     log: { follow: () => () => {} },
     reload: async () => null,
     enableDebug: null,
@@ -283,7 +284,6 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     clock,
     log,
   })
-
   let turn: Promise<unknown> = Promise.resolve()
   const proposeBytes = (data: Uint8Array): Promise<Proposed> => {
     const next = turn.then(async () => {

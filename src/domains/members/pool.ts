@@ -2,6 +2,9 @@
  * The gossip pool as operators see and steer it: who is there, joining, giving up who failed, the keys of the gossip.
  * This file is what that needs of a pool; `gossip/gossip.ts` has its form.
  */
+/** The tag `role` of a client agent. */
+export const clientRole = 'muster-client'
+
 export type PoolSuspicion = {
   readonly incarnation: number
   readonly by: string

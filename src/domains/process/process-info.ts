@@ -43,6 +43,8 @@ export interface ProcessInfo {
   readonly servers: KnownServers | null
   /** Known regions, this one among them, sorted. */
   regions(): readonly string[]
+  /** The node of the client agent that has this name, `name.region`, among the members; null: there is none, or this is none to ask. */
+  clientNamed(name: string): string | null
   readonly log: LogTap
   /**
    * Reads again what may change while the process runs. Rejects with one line for all that stayed as it was; resolves with

@@ -27,7 +27,7 @@ import { logLevels, type LogLevel } from '../../lib/log.ts'
 import { isUuid } from '../../lib/uuid.ts'
 import { logFrames } from './log-frames.ts'
 import { profileSecondsMax, processMethods } from './methods.ts'
-import { openApi } from './services.ts'
+import { openApi, processInfo } from './services.ts'
 import type { AgentHealth, AgentMember } from './process-info.ts'
 import { profileSecondsDefault } from './profiles.ts'
 import {
@@ -46,7 +46,9 @@ const callMs = 30_000
 const shownLengthMax = 100
 
 const ofProcess = optionally({
-  server_id: text('The server that answers: id, name or `leader`'),
+  server_id: text(
+    'The server that answers: id, name or `leader`; or a client agent, by its name among the members',
+  ),
   node_id: text('The node whose agent answers, by its UUID'),
 })
 
@@ -327,12 +329,15 @@ function levelOf(text: string): LogLevel {
   )
 }
 
-/** The server that `server_id` names, or the node of `node_id`; neither: this agent, which both may name too. */
+/** The server or the member that `server_id` names, or the node of `node_id`; neither: this agent, which both may name too. */
 function targetOf(request: ApiRequest): PlaceOptions {
   const { search } = request
   const server = search.text('server_id') || null
   const node = search.text('node_id') || null
-  if (node === null) return { at: server }
+  if (node === null) {
+    const client = server === null ? null : request.service(processInfo).clientNamed(server)
+    return client === null ? { at: server } : { node: client }
+  }
   if (server !== null) {
     throw new MusterError('invalid_argument', 'name server_id or node_id, not both')
   }

@@ -122,6 +122,19 @@ t.test('a target is one server or one node, and must exist', async (t) => {
   }
 })
 
+t.test('a client agent is a target by its name among the members', async (t) => {
+  const clientNamed = (name: string) => (name === 'c1.global' ? node : null)
+  const server = await serverOfOne(t, { agent: { clientNamed, enableDebug: true } })
+  for (const path of ['host', 'monitor', 'pprof/heap']) {
+    const url = `/v1/agent/${path}?server_id=`
+    await refuses(t, server, [
+      ['GET', `${url}c1.global`, 404, new RegExp(`^unknown node ${node}: `)],
+      ['GET', `${url}c1.global&node_id=${node}`, 400, /not both/],
+      ['GET', `${url}c1`, 400, /^there is no server "c1"/],
+    ])
+  }
+})
+
 t.test('monitor refuses what it cannot understand', async (t) => {
   const server = await serverOfOne(t)
   await refuses(t, server, [
