@@ -103,7 +103,7 @@ function holdOf(
     case 'lost':
       return null
     case 'failed': {
-      if (rollout.isGivenUp(row)) return held(row, 'waiting')
+      if (rollout.isGivenUp(row) && row.rescheduleNow !== true) return held(row, 'waiting')
       // What failed with another version may succeed with this one, unless that does not take its place yet.
       if (!isCurrent && takesPlaces(rollout, group)) return held(row, 'failed')
       const again = reschedulingOf(row, group.ReschedulePolicy, nowMs)

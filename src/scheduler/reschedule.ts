@@ -1,6 +1,6 @@
 /** When a failed allocation is placed anew: at once, after a delay that grows, or not at all. */
 import type { AllocationRow } from '../domains/allocations/model.ts'
-import { reschedulesMax, type Reschedule } from '../domains/jobs/rules-model.ts'
+import { reschedules, reschedulesMax, type Reschedule } from '../domains/jobs/rules-model.ts'
 import { nsPerMs } from '../lib/duration.ts'
 
 export type Rescheduling =
@@ -8,15 +8,21 @@ export type Rescheduling =
   | { readonly type: 'at'; readonly timeMs: number }
   | { readonly type: 'never' }
 
-type Failed = Pick<AllocationRow, 'tasks' | 'modifyMs' | 'createMs' | 'rescheduled'>
+type Failed = Pick<
+  AllocationRow,
+  'tasks' | 'modifyMs' | 'createMs' | 'rescheduled' | 'rescheduleNow'
+>
 
 export function reschedulingOf(
   failed: Failed,
   policy: Reschedule | null,
   nowMs: number,
 ): Rescheduling {
-  if (policy === null || (!policy.Unlimited && policy.Attempts <= 0)) return { type: 'never' }
+  if (!reschedules(policy)) return { type: 'never' }
   const failedMs = failedAt(failed)
+  if (failed.rescheduleNow === true) {
+    return { type: 'now', delayMs: delayOf(failed, policy, failedMs) }
+  }
   if (!policy.Unlimited) {
     const sinceMs = failedMs - policy.Interval / nsPerMs
     const attempts = failed.rescheduled.filter(({ timeMs }) => timeMs > sinceMs).length

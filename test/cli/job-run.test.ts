@@ -231,7 +231,18 @@ t.test('the scheduler is asked to look again', async (t) => {
     'PUT /v1/job/web/evaluate': evaluated,
   })
   t.match(await muster('job eval -namespace dev web'), { code: 0, out: /: complete\n$/ })
-  t.strictSame(bodyOf('PUT', '/v1/job/web/evaluate'), { JobID: 'web', Namespace: 'dev' })
+  const place = { JobID: 'web', Namespace: 'dev' }
+  t.strictSame(bodyOf('PUT', '/v1/job/web/evaluate'), place)
+})
+
+t.test('the scheduler is asked to place what failed anew', async (t) => {
+  const { muster, bodyOf } = await against(t, {
+    ...done,
+    'GET /v1/job/web': { json: job() },
+    'PUT /v1/job/web/evaluate': evaluated,
+  })
+  t.match(await muster('job eval -force-reschedule web'), { code: 0, out: /: complete\n$/ })
+  t.match(bodyOf('PUT', '/v1/job/web/evaluate'), { EvalOptions: { ForceReschedule: true } })
 })
 
 t.test('a dispatch sends meta and payload, and follows the evaluation', async (t) => {

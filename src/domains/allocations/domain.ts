@@ -2,11 +2,13 @@
 import { askLeader } from '../../rpc/ask-leader.ts'
 import { defineDomain, defineService } from '../domain.ts'
 import { openView, readBarrier } from '../host.ts'
+import { failedWork } from '../jobs/services.ts'
 import { nodeWork } from '../nodes/services.ts'
 import { appliedCommands } from '../sessions/services.ts'
 import { allocationAgentMethods } from './agent-methods.ts'
 import { AllocationCollector } from './collector.ts'
 import { allocationCommands } from './commands.ts'
+import { rescheduleFailed } from './failed-work.ts'
 import { AllocationFeeds } from './feeds.ts'
 import { allocationMethods } from './methods.ts'
 import { moveAllocations } from './move-commands.ts'
@@ -50,6 +52,7 @@ export const allocationsDomain = defineDomain({
     defineService(nodeWork, {
       create: () => ({ windowMs: windowMsOfNode, isAwaited: isAwaitedOfNode }),
     }),
+    defineService(failedWork, { create: () => ({ reschedule: rescheduleFailed }) }),
     defineService(allocationCollector, { create: () => new AllocationCollector() }),
     defineService(reportBatches, {
       create: ({ clock, service }) =>

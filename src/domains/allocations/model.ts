@@ -180,6 +180,8 @@ export const AllocationRow = record({
   migrate: Type.Boolean(),
   /** Its tasks are ended without their delays. */
   skipsDelay: Type.Optional(Type.Literal(true)),
+  /** Of one that failed: an operator wants it placed anew at once, whatever its group waits for. Since `operatorOptionsVersion`. */
+  rescheduleNow: Type.Optional(Type.Literal(true)),
   /** That it ends for; absent: none. */
   preemptedBy: Type.Optional(RowId),
   clientStatus: Type.Enum([...clientStatuses]),
@@ -209,6 +211,14 @@ export function isTerminal(row: Pick<AllocationRow, 'clientStatus' | 'desiredSta
 /** It takes its part of the node until its agent says that it ended. */
 export function takesPlace(row: Pick<AllocationRow, 'clientStatus'>): boolean {
   return !isClientTerminal(row)
+}
+
+/** It failed, nothing took its place, and no operator has asked for that. */
+export function mayBeRescheduled(
+  row: Pick<AllocationRow, 'clientStatus' | 'desiredStatus' | 'next' | 'rescheduleNow'>,
+): boolean {
+  const hasFailed = row.clientStatus === 'failed' && row.desiredStatus === 'run'
+  return hasFailed && row.next === '' && row.rescheduleNow !== true
 }
 
 /**

@@ -96,6 +96,7 @@ const common = {
   DesiredTransition: Type.Object({
     Migrate: flag('It is to leave its node'),
     NoShutdownDelay: Type.Optional(flag('Its tasks are ended without their delays')),
+    ForceReschedule: Type.Optional(flag('It failed, and is to be placed anew at once')),
   }),
   ClientStatus: Type.Enum([...clientStatuses]),
   ClientDescription: Type.String(),

@@ -181,6 +181,7 @@ function shownShort(row: AllocationRow) {
     DesiredTransition: {
       Migrate: row.migrate,
       ...(row.skipsDelay === true && { NoShutdownDelay: true }),
+      ...(row.rescheduleNow === true && { ForceReschedule: true }),
     },
     ClientStatus: row.clientStatus,
     ClientDescription: row.clientDescription,

@@ -30,6 +30,9 @@ export const settledWorkloadsVersion = 12
  */
 export const linkedWorkloadsVersion = 20
 
+/** The command version from which on operators may say more of one registration, dispatch, evaluation or stop of a job. */
+export const operatorOptionsVersion = 21
+
 export const jobIdLengthMax = 256
 export const groupNameLengthMax = 256
 const groupsMax = 256

@@ -24,6 +24,16 @@ export function unknownJob(): MusterError {
   return new MusterError('not_found', 'job not found')
 }
 
+/** Throws `not_implemented` for an option that came with a command version, until every server knows that. */
+export function mustKnow(context: LeaderContext, since: number, option: string): void {
+  if (context.read().commandVersion < since) throw knownLater(option)
+}
+
+export function knownLater(option: string): MusterError {
+  const text = `${option} is known only once every server has this version: upgrade the others`
+  return new MusterError('not_implemented', text)
+}
+
 /** Throws `permission_denied` while only operators may register, dispatch and scale jobs, and the caller is none. */
 export function mustTakeJobs(context: LeaderContext): void {
   if (!settingsOf(context.read()).rejectsJobs) return

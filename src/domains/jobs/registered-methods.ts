@@ -6,7 +6,7 @@ import { MusterError } from '../../lib/errors.ts'
 import { onePage, Page } from '../../rpc/list.ts'
 import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
 import { isJobType } from '../evaluations/job-type-model.ts'
-import { jobIdLengthMax } from '../evaluations/model.ts'
+import { jobIdLengthMax, operatorOptionsVersion } from '../evaluations/model.ts'
 import { allNamespaces, checkNamespaceName } from '../namespaces/model.ts'
 import { deregisterJob, evaluateJob, registerJob } from './commands.ts'
 import { withDefaults, withoutTaskDisks } from './defaults-model.ts'
@@ -19,7 +19,7 @@ import {
   systemDeploymentsVersion,
 } from './later-model.ts'
 import { kindOf, type JobKind } from './kind-model.ts'
-import { chosen, known, mustTakeJobs, unknownJob } from './known.ts'
+import { chosen, known, knownLater, mustKnow, mustTakeJobs, unknownJob } from './known.ts'
 import type { JobSpec } from './model.ts'
 import {
   jobOf,
@@ -30,6 +30,8 @@ import {
   type WholeJob,
   versionsKept,
 } from './queries.ts'
+import { reschedules } from './rules-model.ts'
+import { failedWork } from './services.ts'
 import { inNamespace, leastForNamespaces } from '../../rpc/requirements.ts'
 import { settingsOf } from '../scheduler-settings/queries.ts'
 import { isOddName, specBytesMax, specBytesOf } from './stored-model.ts'
@@ -194,21 +196,58 @@ const evaluate = defineLeaderMethod({
   name: 'jobs.evaluate',
   args: Type.Object(Named),
   requires: ({ namespace }) => inNamespace(namespace, 'read-job'),
-  run: async (context, { namespace, id }): Promise<Evaluated> => {
-    const { template } = known(context, namespace, id)
-    if (template) {
-      const text = 'a periodic or parameterized job has nothing to evaluate: its children have'
-      throw new MusterError('invalid_argument', text)
-    }
-    const args = { namespace, id, ...chosen(context) }
-    const { index, outcome } = await context.propose(evaluateJob, args)
-    if (outcome.type === 'unknown') throw unknownJob()
-    const { row, evaluation } = outcome
-    return { index, jobModifyIndex: row.jobModifyIndex, evaluation: evaluation.id }
+  run: (context, { namespace, id }) => {
+    mustHaveWork(known(context, namespace, id))
+    return evaluateNow(context, namespace, id)
   },
 })
 
-export const registeredJobMethods = { list, read, versions, register, revert, stop, evaluate }
+/** What failed is placed anew at once. Not repeatable: the leader that is asked knows what did. */
+const reschedule = defineLeaderMethod({
+  kind: 'leader',
+  name: 'jobs.reschedule',
+  args: Type.Object(Named),
+  requires: ({ namespace }) => inNamespace(namespace, 'submit-job'),
+  run: async (context, { namespace, id }): Promise<Evaluated> => {
+    const job = known(context, namespace, id)
+    mustHaveWork(job)
+    mustKnow(context, operatorOptionsVersion, 'EvalOptions.ForceReschedule')
+    const groups = newestVersionOf(context.read(), job)?.spec.TaskGroups ?? []
+    const again = groups.filter(({ ReschedulePolicy }) => reschedules(ReschedulePolicy))
+    const names = new Set(again.map(({ Name }) => Name))
+    await context.service(failedWork).reschedule(context, job, names)
+    return evaluateNow(context, namespace, id)
+  },
+})
+
+export const registeredJobMethods = {
+  list,
+  read,
+  versions,
+  register,
+  revert,
+  stop,
+  evaluate,
+  reschedule,
+}
+
+function mustHaveWork({ template }: JobRow): void {
+  if (!template) return
+  const text = 'a periodic or parameterized job has nothing to evaluate: its children have'
+  throw new MusterError('invalid_argument', text)
+}
+
+async function evaluateNow(
+  context: LeaderContext,
+  namespace: string,
+  id: string,
+): Promise<Evaluated> {
+  const args = { namespace, id, ...chosen(context) }
+  const { index, outcome } = await context.propose(evaluateJob, args)
+  if (outcome.type === 'unknown') throw unknownJob()
+  const { row, evaluation } = outcome
+  return { index, jobModifyIndex: row.jobModifyIndex, evaluation: evaluation.id }
+}
 
 type Submission = Spec & {
   readonly namespace: string
@@ -307,9 +346,7 @@ function mustKnowMembers(context: LeaderContext, spec: JobSpec): void {
     ...(commandVersion < settledMembersVersion ? laterMembersOf(spec) : []),
     ...(commandVersion < systemDeploymentsVersion ? systemDeploymentMembersOf(spec) : []),
   ]
-  if (path === undefined) return
-  const text = `${path} is known only once every server has this version: upgrade the others`
-  throw new MusterError('not_implemented', text)
+  if (path !== undefined) throw knownLater(path)
 }
 
 /** Throws `too_large` or `invalid_argument`. */

@@ -24,6 +24,7 @@ import { defaultNamespace } from './model.ts'
 import { registeredJobMethods, type Evaluated, type Registered } from './registered-methods.ts'
 import { jobOf, namespaceOf } from './routes.ts'
 import {
+  EvaluateBody,
   jobBodyBytesMax,
   JobEvaluated,
   JobRegistered,
@@ -155,12 +156,16 @@ export const registeredJobRoutes: readonly DescribedRoute[] = [
     permission: 'namespace:read-job',
     params: named,
     query: inNamespace,
+    bodySchema: EvaluateBody,
+    bodyBytesMax: smallBodyBytesMax,
     reply: ok(JobEvaluated),
     errors: ['not_found'],
     example: { url: '/v1/job/cache/evaluate' },
-    body: 'none',
-    handle: async (request) =>
-      evaluated(await request.call(registeredJobMethods.evaluate, placeOf(request))),
+    handle: async (request) => {
+      const { reschedule, evaluate } = registeredJobMethods
+      const method = forcesReschedule(request) ? reschedule : evaluate
+      return evaluated(await request.call(method, placeOf(request)))
+    },
   },
   {
     method: 'PUT',
@@ -219,14 +224,7 @@ async function register(request: ApiRequest, id: string | null): Promise<ApiRepl
     throw new MusterError('invalid_argument', text)
   }
   const written = job.text('ID')
-  if (id !== null && written !== id) {
-    const right = `it must be that of the path, ${JSON.stringify(id)}`
-    const text =
-      written === undefined
-        ? `Job.ID is missing: ${right}`
-        : `Job.ID is ${JSON.stringify(written)}: ${right}`
-    throw new MusterError('invalid_argument', text)
-  }
+  if (id !== null && written !== id) throw otherJob('Job.ID', written, id)
   const isEnforced = fields.boolean('EnforceIndex') ?? false
   const args = {
     namespace: request.namespace ?? namespaceOf(job.text('Namespace')),
@@ -234,6 +232,16 @@ async function register(request: ApiRequest, id: string | null): Promise<ApiRepl
     enforceIndex: isEnforced ? (optional(fields, 'JobModifyIndex') ?? 0) : null,
   }
   return registered(await request.call(registeredJobMethods.register, args))
+}
+
+/** Of a body that may be left out. */
+function forcesReschedule(request: ApiRequest): boolean {
+  if (request.json === undefined || request.json === null) return false
+  const fields = request.fields()
+  const id = idOf(request)
+  const written = fields.text('JobID') ?? ''
+  if (written !== '' && written !== id) throw otherJob('JobID', written, id)
+  return fields.object('EvalOptions')?.boolean('ForceReschedule') ?? false
 }
 
 function registered({ index, jobModifyIndex, evaluation, warnings }: Registered): ApiReply {
@@ -271,6 +279,12 @@ function optional(fields: Fields, name: string): number | null {
 function whole(value: number, name: string): number {
   if (value >= 0) return value
   throw new MusterError('invalid_argument', `${name} must be 0 or above`)
+}
+
+function otherJob(name: string, written: string | undefined, id: string): MusterError {
+  const now = written === undefined ? 'missing' : JSON.stringify(written)
+  const text = `${name} is ${now}: it must be that of the path, ${JSON.stringify(id)}`
+  return new MusterError('invalid_argument', text)
 }
 
 function missing(name: string): MusterError {

@@ -44,6 +44,11 @@ export const Reschedule = block('JobReschedule', {
 })
 export type Reschedule = Readonly<Static<typeof Reschedule>>
 
+/** Whether what failed is placed anew at all. */
+export function reschedules(policy: Reschedule | null): policy is Reschedule {
+  return policy !== null && (policy.Unlimited || policy.Attempts > 0)
+}
+
 const schedulesMax = 64
 
 export const Periodic = block('JobPeriodic', {

@@ -144,6 +144,17 @@ export const RegisterBody = Type.Object({
   PreserveCounts: Type.Optional(flag('Must be false')),
 })
 
+export const EvaluateBody = Type.Partial(
+  Type.Object({
+    JobID: text('That of the path'),
+    EvalOptions: Type.Partial(
+      Type.Object({
+        ForceReschedule: flag('Place failed allocations anew at once; needs `submit-job`'),
+      }),
+    ),
+  }),
+)
+
 export const RevertBody = Type.Object({
   JobVersion: count('To which'),
   EnforcePriorVersion: Type.Optional(nullable(count('Only if the job is at this version'))),
