@@ -36,7 +36,10 @@ export type Cluster = {
 }
 
 export type ScheduleInput = {
-  readonly evaluation: Pick<EvaluationRow, 'id' | 'namespace' | 'jobId' | 'triggeredBy'>
+  readonly evaluation: Pick<
+    EvaluationRow,
+    'id' | 'namespace' | 'jobId' | 'triggeredBy' | 'skipsDelay'
+  >
   /** Null: there is none any more. */
   readonly job: ScheduledJob | null
   /** Of the job, also those that are over. */

@@ -57,6 +57,7 @@ export function schedule(input: ScheduleInput): Scheduled {
       return placer.isFeasible(found.node, group)
     },
     nowMs: input.nowMs,
+    skipsDelay: input.evaluation.skipsDelay === true,
   }
   const isEverywhere = job !== null && isEveryNodeType(job.spec.Type)
   const rollout = new Rollout(job, input.deployment ?? null)

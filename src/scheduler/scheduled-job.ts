@@ -91,6 +91,8 @@ export type ReconcileInput = {
   /** Whether the group may still run on the node of the allocation. */
   readonly isFeasible: (row: AllocationRow, group: TaskGroup) => boolean
   readonly nowMs: number
+  /** What a job that is over still has ends without the delays of its tasks. */
+  readonly skipsDelay: boolean
 }
 
 /** The job is there, and is to run. */
@@ -98,7 +100,7 @@ export type WantedInput = ReconcileInput & { readonly job: ScheduledJob }
 
 /** The first steps of any job: what it has of groups that it does not want goes, and each group is looked at by itself. */
 export function byGroup<Plan extends { readonly stop: readonly Stop[] }>(
-  { job, allocations, whereIs }: ReconcileInput,
+  { job, allocations, whereIs, skipsDelay }: ReconcileInput,
   ofGroup: (job: ScheduledJob, group: TaskGroup, rows: readonly AllocationRow[]) => Plan,
 ): { readonly groups: readonly Plan[]; readonly stop: readonly Stop[] } {
   // What was told to end and is lost before it did: nobody else will say what became of it.
@@ -107,7 +109,14 @@ export function byGroup<Plan extends { readonly stop: readonly Stop[] }>(
   )
   const gone = never.map((row) => ({ row, reason: row.desiredDescription, lost: true }))
   if (job === null || job.stop) {
-    return { groups: [], stop: [...gone, ...stopAll(allocations, whereIs, reasons.jobStopped)] }
+    const ending = allocations.filter((row) => mayWait(row) && whereIs(row).type !== 'lost')
+    const hurried = (skipsDelay ? ending : []).map((row) => ({
+      row,
+      reason: row.desiredDescription,
+      lost: false,
+    }))
+    const stop = [...gone, ...hurried, ...stopAll(allocations, whereIs, reasons.jobStopped)]
+    return { groups: [], stop }
   }
   const rows = Map.groupBy(allocations, ({ group }) => group)
   const groups = job.spec.TaskGroups.map((group) => ofGroup(job, group, rows.get(group.Name) ?? []))
@@ -115,6 +124,11 @@ export function byGroup<Plan extends { readonly stop: readonly Stop[] }>(
   const others = allocations.filter(({ group }) => !named.has(group))
   const unwanted = stopAll(others, whereIs, reasons.notNeeded)
   return { groups, stop: [...gone, ...unwanted, ...groups.flatMap(({ stop }) => stop)] }
+}
+
+/** It was told to end before, and may wait until its delays are over. */
+function mayWait(row: AllocationRow): boolean {
+  return row.desiredStatus === 'stop' && !isClientTerminal(row) && row.skipsDelay !== true
 }
 
 /** All that are wanted to run and have not ended. */

@@ -198,9 +198,10 @@ t.test('a job is stopped or purged, and what follows is followed', async (t) => 
     code: 0,
     out: `Purged job "web"\nEvaluation ${ids.evaluation}\n`,
   })
+  t.match(await muster('job stop -no-shutdown-delay -detach web'), { code: 0 })
   t.match(
     asked.filter(({ method }) => method === 'DELETE').map(({ url }) => url),
-    [/namespace=default&purge=false/, /namespace=default&purge=true/],
+    [/purge=false$/, /purge=true$/, /namespace=default&purge=false&no_shutdown_delay=true$/],
   )
 })
 

@@ -129,6 +129,11 @@ export class PlanDraft {
     return this.#found.jobs.get(keyOfJob(this.#found.evaluation)) ?? null
   }
 
+  /** The job was stopped so, and was not registered again. */
+  get #skipsDelay(): boolean {
+    return this.#found.evaluation.skipsDelay === true && this.#job?.row.stop !== false
+  }
+
   #settle({ id, nodeId = '' }: { id: string; nodeId?: string }, reason: string | null): void {
     if (reason !== null) this.#refused.push({ id, nodeId, reason })
   }
@@ -198,6 +203,7 @@ export class PlanDraft {
       ...row,
       desiredStatus,
       desiredDescription,
+      ...(this.#skipsDelay && this.#isOfJob(row) && { skipsDelay: true }),
       followupEval: followupEval === '' ? row.followupEval : followupEval,
       clientStatus: isLost ? 'lost' : row.clientStatus,
       clientDescription: isLost ? lostDescription : row.clientDescription,

@@ -113,6 +113,8 @@ const members = {
   nodeModifyIndex: Count,
   /** That goes on, or ends, with it. */
   deploymentId: Type.Optional(RowId),
+  /** The job was stopped, and its tasks are to end without their delays. Since `operatorOptionsVersion`. */
+  skipsDelay: Type.Optional(Type.Literal(true)),
   status: Type.Enum([...evaluationStatuses]),
   statusDescription: Type.String({ maxLength: descriptionLengthMax }),
   /** No worker takes it before; 0: at once. */

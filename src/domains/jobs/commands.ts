@@ -136,7 +136,12 @@ export type DeregisterOutcome =
 export const deregisterJob = defineCommand({
   type: 'jobs.deregister',
   since: workloadsVersion,
-  args: Type.Object({ ...Named, purge: Type.Boolean() }),
+  args: Type.Object({
+    ...Named,
+    purge: Type.Boolean(),
+    /** Its tasks end without their delays. Since `operatorOptionsVersion`. */
+    skipsDelay: Type.Optional(Type.Literal(true)),
+  }),
   load: async (reader, { namespace, id, purge }) => {
     const before = jobOf(reader, namespace, id)
     return {

@@ -8,7 +8,10 @@ export type EvaluatedJob = Pick<JobRow, 'namespace' | 'id' | 'type' | 'priority'
 
 export function evaluationOf(
   { namespace, id: jobId, type, priority, jobModifyIndex }: EvaluatedJob,
-  made: Pick<EvaluationSeed, 'id' | 'triggeredBy' | 'nodeId' | 'nodeModifyIndex' | 'deploymentId'>,
+  made: Pick<
+    EvaluationSeed,
+    'id' | 'triggeredBy' | 'nodeId' | 'nodeModifyIndex' | 'deploymentId' | 'skipsDelay'
+  >,
   { index, nowMs }: Moment,
 ): EvaluationRow {
   const job = { namespace, jobId, type, priority, jobModifyIndex }

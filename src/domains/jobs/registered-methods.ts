@@ -178,11 +178,22 @@ const stop = defineLeaderMethod({
   kind: 'leader',
   repeatable: true,
   name: 'jobs.stop',
-  args: Type.Object({ ...Named, purge: Type.Boolean() }),
+  args: Type.Object({
+    ...Named,
+    purge: Type.Boolean(),
+    skipsDelay: Type.Optional(Type.Boolean()),
+  }),
   requires: ({ namespace }) => inNamespace(namespace, 'submit-job'),
-  run: async (context, { namespace, id, purge }): Promise<Evaluated> => {
+  run: async (context, { namespace, id, purge, skipsDelay = false }): Promise<Evaluated> => {
     known(context, namespace, id)
-    const args = { namespace, id, purge, ...chosen(context) }
+    if (skipsDelay) mustKnow(context, operatorOptionsVersion, 'no_shutdown_delay')
+    const args = {
+      namespace,
+      id,
+      purge,
+      ...(skipsDelay && { skipsDelay }),
+      ...chosen(context),
+    }
     const { index, outcome } = await context.propose(deregisterJob, args)
     if (outcome.type === 'unknown') throw unknownJob()
     const { jobModifyIndex, evaluation } = outcome

@@ -201,6 +201,7 @@ export const registeredJobRoutes: readonly DescribedRoute[] = [
       ...inNamespace,
       ...optionally({
         purge: flag('Forgets it as well'),
+        no_shutdown_delay: flag('End its tasks without their `shutdown_delay`'),
         global: flag('Ignored: each cluster stands for itself'),
       }),
     },
@@ -208,7 +209,11 @@ export const registeredJobRoutes: readonly DescribedRoute[] = [
     errors: ['not_found'],
     example: { url: '/v1/job/cache' },
     handle: async (request) => {
-      const args = { ...placeOf(request), purge: request.search.boolean('purge') ?? false }
+      const args = {
+        ...placeOf(request),
+        purge: request.search.boolean('purge'),
+        skipsDelay: request.search.boolean('no_shutdown_delay'),
+      }
       return evaluated(await request.call(registeredJobMethods.stop, args))
     },
   },

@@ -16,10 +16,10 @@ export function withStatus(
 }
 
 export function made(
-  { evaluationId: id }: { readonly evaluationId: string },
+  { evaluationId: id, skipsDelay }: { readonly evaluationId: string; readonly skipsDelay?: true },
   triggeredBy: Trigger,
 ) {
-  return { id, triggeredBy }
+  return { id, triggeredBy, ...(skipsDelay === true && { skipsDelay }) }
 }
 
 /** Of the job that started this one, whose row counts it. */

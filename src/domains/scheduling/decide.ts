@@ -94,7 +94,7 @@ export type DecideContext = {
 export function decide(
   { allocations, specOf, deployment }: SeenJob,
   job: ScheduledJob | null,
-  evaluation: Pick<EvaluationRow, 'id' | 'namespace' | 'jobId' | 'triggeredBy'>,
+  evaluation: Pick<EvaluationRow, 'id' | 'namespace' | 'jobId' | 'triggeredBy' | 'skipsDelay'>,
   { reader, clock, cluster, patterns }: DecideContext,
 ): Scheduled {
   return schedule({

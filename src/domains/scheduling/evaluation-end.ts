@@ -155,10 +155,11 @@ function inTime(
 }
 
 function following(
-  { namespace, jobId, type, priority, id: previousEval }: EvaluationRow,
+  { namespace, jobId, type, priority, id: previousEval, skipsDelay }: EvaluationRow,
   about: Pick<NewEvaluation, 'id' | 'triggeredBy' | 'waitUntilMs'> & { readonly nowMs: number },
 ): NewEvaluation {
-  return newEvaluation({ namespace, jobId, type, priority, previousEval, ...about })
+  const job = { namespace, jobId, type, priority }
+  return newEvaluation({ ...job, previousEval, ...(skipsDelay && { skipsDelay }), ...about })
 }
 
 function canceled(row: EvaluationRow, by: EvaluationRow, nowMs: number): NewEvaluation {

@@ -1,4 +1,5 @@
 /** The leader's scheduling over a real state: jobs are placed, wait for room, follow their nodes, and survive a new leader. */
+import { randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { askedMemoryMax, memoryUnlimitedMb } from '../../../src/domains/allocations/model.ts'
 import type { Plan } from '../../../src/domains/allocations/plan-model.ts'
@@ -178,6 +179,60 @@ t.test('a stopped job stops all it has', async (t) => {
   })
   await placed(here, 0)
   t.ok((await here.allocations()).every(({ desiredStatus }) => desiredStatus === 'stop'))
+})
+
+t.test('a job that stops without delays says so of all it has', async (t) => {
+  const here = await running(t)
+  await here.state.node(1, roomy)
+  const stop = (more: { readonly skipsDelay?: true; readonly purge?: boolean }) =>
+    here.propose({
+      type: 'jobs.deregister',
+      args: {
+        namespace: 'default',
+        id: 'job',
+        evaluationId: randomUUID(),
+        purge: false,
+        nowMs: 1,
+        ...more,
+      },
+    })
+  const hurried = async () => {
+    await settled(here)
+    const rows = await here.allocations()
+    return rows.map(({ desiredStatus, skipsDelay }) => [desiredStatus, skipsDelay])
+  }
+  await here.register(jobSpec({}, { Count: 1 }))
+  await placed(here, 1)
+  await stop({})
+  t.same(await hurried(), [['stop', undefined]])
+  await stop({ skipsDelay: true, purge: true })
+  t.same(await hurried(), [['stop', true]], 'also of what waits for its delays already')
+})
+
+t.test('nothing is hurried of a job that is registered again before it stops', async (t) => {
+  const here = await scheduled(t)
+  await here.state.node(1, roomy)
+  const first = here.start()
+  await here.register(jobSpec())
+  const [row] = await placed(here, 1)
+  await first.stop()
+  await here.propose({
+    type: 'jobs.deregister',
+    args: {
+      namespace: 'default',
+      id: 'job',
+      evaluationId: randomUUID(),
+      purge: false,
+      skipsDelay: true,
+      nowMs: 1,
+    },
+  })
+  await here.register(jobSpec({ Meta: { a: 'b' } }))
+  const duty = here.start()
+  t.teardown(() => duty.stop())
+  await settled(here)
+  t.match(here.state.allocation(row?.id ?? ''), { desiredStatus: 'stop' })
+  t.notOk(here.state.allocation(row?.id ?? '')?.skipsDelay)
 })
 
 t.test('a new leader finds what was pending and what waits', async (t) => {

@@ -17,6 +17,10 @@ is given, it asks first.
 `,
   flags: {
     purge: { summary: 'Forget the job', value: null },
+    'no-shutdown-delay': {
+      summary: 'End its tasks without their shutdown_delay',
+      value: null,
+    },
     yes: { summary: 'Do not ask', value: null },
     ...detachFlags,
     ...namespaceFlag,
@@ -37,7 +41,11 @@ is given, it asks first.
       }
     }
     const { json } = await client.ask('DELETE', jobPath(id), {
-      search: { namespace, purge: String(flags.has('purge')) },
+      search: {
+        namespace,
+        purge: String(flags.has('purge')),
+        no_shutdown_delay: flags.has('no-shutdown-delay') ? 'true' : null,
+      },
     })
     terminal.out(`${flags.has('purge') ? 'Purged' : 'Stopped'} job ${name}\n`)
     return evaluationIn(objectOf(json), client, call)
