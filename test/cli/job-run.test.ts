@@ -199,9 +199,16 @@ t.test('a job is stopped or purged, and what follows is followed', async (t) => 
     out: `Purged job "web"\nEvaluation ${ids.evaluation}\n`,
   })
   t.match(await muster('job stop -no-shutdown-delay -detach web'), { code: 0 })
+  t.match(await muster('job stop -eval-priority 90 -detach web'), { code: 0 })
+  t.match(await muster('job stop -eval-priority 0 web'), { code: 2, err: /whole number from 1/ })
   t.match(
     asked.filter(({ method }) => method === 'DELETE').map(({ url }) => url),
-    [/purge=false$/, /purge=true$/, /namespace=default&purge=false&no_shutdown_delay=true$/],
+    [
+      /purge=false$/,
+      /purge=true$/,
+      /namespace=default&purge=false&no_shutdown_delay=true$/,
+      /&eval_priority=90$/,
+    ],
   )
 })
 
@@ -223,6 +230,12 @@ t.test('a job that is found by the front of its id is stopped after a question o
   t.match(await muster('job stop a', { isTerminal: true, input: 'yes\n' }), { code: 0 })
   t.match(await muster('job stop -yes a'), { code: 0, out: /^Stopped job "a\/web"/ })
   t.equal(deleted(), 2)
+})
+
+t.test('a registration sends the priority of its evaluation', async (t) => {
+  const { muster, bodyOf } = await against(t, parsed)
+  t.match(await muster(`job run -detach -eval-priority 90 ${fileIn(t)}`), { code: 0 })
+  t.strictSame(bodyOf('PUT', '/v1/jobs'), { Job: job(), EvalPriority: 90 })
 })
 
 t.test('the scheduler is asked to look again', async (t) => {

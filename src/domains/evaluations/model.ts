@@ -98,13 +98,15 @@ export type Metrics = Static<typeof Metrics>
 
 export const evaluationStatuses = ['pending', 'blocked', 'complete', 'failed', 'canceled'] as const
 
+export const Priority = Type.Integer({ minimum: 1, maximum: 100 })
+
 const members = {
   id: RowId,
   namespace: NamespaceName,
   jobId: JobId,
   /** Of the job. */
   type: JobType,
-  priority: Type.Integer({ minimum: 1, maximum: 100 }),
+  priority: Priority,
   triggeredBy: Type.Enum([...triggers]),
   /** Of the job as it was; 0: whatever it is. */
   jobModifyIndex: Count,

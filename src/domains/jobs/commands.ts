@@ -12,6 +12,7 @@ import {
   GroupName,
   JobId,
   NamespaceName,
+  Priority,
   RowId,
   settledWorkloadsVersion,
   workloadsVersion,
@@ -35,17 +36,21 @@ import { made, parentChanges, scaledBefore, versionRow, withStatus } from './ver
 /** Blocked evaluations of one job that an entry cancels. A job has one; more come of workers that were cut off. */
 const canceledMax = 64
 
+/** Of the evaluation, where that is another one than the job's. Since `operatorOptionsVersion`. */
+const evalPriority = Type.Optional(Priority)
+
 const Register = Type.Object({
   namespace: NamespaceName,
   id: JobId,
   /** What of the specification its row has. */
   type: JobType,
-  priority: Type.Integer({ minimum: 1, maximum: 100 }),
+  priority: Priority,
   groups: Type.Array(GroupName, { maxItems: groupsCountedMax }),
   spec: StoredSpec,
   evaluationId: RowId,
   /** The job's `jobModifyIndex` that is expected, 0: there is no such job; null: whatever it is. */
   enforceIndex: Type.Union([Type.Null(), Count]),
+  evalPriority,
   nowMs: TimeMs,
 })
 export type RegisterJob = Static<typeof Register>
@@ -141,6 +146,7 @@ export const deregisterJob = defineCommand({
     purge: Type.Boolean(),
     /** Its tasks end without their delays. Since `operatorOptionsVersion`. */
     skipsDelay: Type.Optional(Type.Literal(true)),
+    evalPriority,
   }),
   load: async (reader, { namespace, id, purge }) => {
     const before = jobOf(reader, namespace, id)

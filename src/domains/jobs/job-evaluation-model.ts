@@ -6,12 +6,16 @@ import type { JobRow } from './table.ts'
 /** A job, or what is left of one that was purged. */
 export type EvaluatedJob = Pick<JobRow, 'namespace' | 'id' | 'type' | 'priority' | 'jobModifyIndex'>
 
+/** `priority`: another one than that of the job. */
+type Made = Pick<
+  EvaluationSeed,
+  'id' | 'triggeredBy' | 'nodeId' | 'nodeModifyIndex' | 'deploymentId' | 'skipsDelay'
+> &
+  Partial<Pick<EvaluationSeed, 'priority'>>
+
 export function evaluationOf(
   { namespace, id: jobId, type, priority, jobModifyIndex }: EvaluatedJob,
-  made: Pick<
-    EvaluationSeed,
-    'id' | 'triggeredBy' | 'nodeId' | 'nodeModifyIndex' | 'deploymentId' | 'skipsDelay'
-  >,
+  made: Made,
   { index, nowMs }: Moment,
 ): EvaluationRow {
   const job = { namespace, jobId, type, priority, jobModifyIndex }

@@ -6,7 +6,7 @@ import { MusterError } from '../../lib/errors.ts'
 import { onePage, Page } from '../../rpc/list.ts'
 import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
 import { isJobType } from '../evaluations/job-type-model.ts'
-import { jobIdLengthMax, operatorOptionsVersion } from '../evaluations/model.ts'
+import { jobIdLengthMax, operatorOptionsVersion, Priority } from '../evaluations/model.ts'
 import { allNamespaces, checkNamespaceName } from '../namespaces/model.ts'
 import { deregisterJob, evaluateJob, registerJob } from './commands.ts'
 import { withDefaults, withoutTaskDisks } from './defaults-model.ts'
@@ -116,10 +116,15 @@ const register = defineLeaderMethod({
   kind: 'leader',
   repeatable: true,
   name: 'jobs.register',
-  args: Type.Object({ namespace: Word, job: Type.Unknown(), enforceIndex: Enforce }),
+  args: Type.Object({
+    namespace: Word,
+    job: Type.Unknown(),
+    enforceIndex: Enforce,
+    evalPriority: Type.Optional(Priority),
+  }),
   requires: ({ namespace }) => inNamespace(namespace, 'submit-job'),
-  run: (context, { namespace, job, enforceIndex }) =>
-    submit(context, { namespace, ...specOf(namespace, job), enforceIndex }),
+  run: (context, { job, ...args }) =>
+    submit(context, { ...args, ...specOf(args.namespace, job) }),
 })
 
 /** `asked`: with what is ignored of it, which warnings name. */
@@ -182,16 +187,16 @@ const stop = defineLeaderMethod({
     ...Named,
     purge: Type.Boolean(),
     skipsDelay: Type.Optional(Type.Boolean()),
+    evalPriority: Type.Optional(Priority),
   }),
   requires: ({ namespace }) => inNamespace(namespace, 'submit-job'),
-  run: async (context, { namespace, id, purge, skipsDelay = false }): Promise<Evaluated> => {
-    known(context, namespace, id)
+  run: async (context, { skipsDelay = false, evalPriority, ...stopped }): Promise<Evaluated> => {
+    const { priority } = known(context, stopped.namespace, stopped.id)
     if (skipsDelay) mustKnow(context, operatorOptionsVersion, 'no_shutdown_delay')
     const args = {
-      namespace,
-      id,
-      purge,
+      ...stopped,
       ...(skipsDelay && { skipsDelay }),
+      ...otherPriority(context, 'eval_priority', evalPriority, priority),
       ...chosen(context),
     }
     const { index, outcome } = await context.propose(deregisterJob, args)
@@ -263,11 +268,24 @@ async function evaluateNow(
 type Submission = Spec & {
   readonly namespace: string
   readonly enforceIndex: number | null
+  readonly evalPriority?: number
+}
+
+/** What a command has of an evaluation's priority. `own`: of the job. */
+function otherPriority(
+  context: LeaderContext,
+  option: string,
+  asked: number | undefined,
+  own: number,
+): { readonly evalPriority?: number } {
+  if (asked === undefined || asked === own) return {}
+  mustKnow(context, operatorOptionsVersion, option)
+  return { evalPriority: asked }
 }
 
 async function submit(
   context: LeaderContext,
-  { namespace, spec, asked, enforceIndex }: Submission,
+  { namespace, spec, asked, enforceIndex, evalPriority }: Submission,
 ): Promise<Registered> {
   mustTakeJobs(context)
   mustKnowMembers(context, spec)
@@ -287,6 +305,7 @@ async function submit(
     groups,
     spec,
     enforceIndex,
+    ...otherPriority(context, 'EvalPriority', evalPriority, priority),
     ...chosen(context),
   })
   switch (outcome.type) {

@@ -11,6 +11,7 @@ import {
 } from '../../api/route.ts'
 import {
   blocking,
+  count,
   flag,
   forwardOnly,
   inNamespace,
@@ -37,6 +38,7 @@ import {
 } from './shapes.ts'
 import { shownJob, shownStub, shownSummary, shownVersion, shownWarnings } from './shown.ts'
 
+const priorityMax = 100
 const named = { job_id: text('The id of the job') }
 const atLeast = [{ resource: 'namespace', access: 'write' }] as const
 const exampleJob = {
@@ -202,6 +204,7 @@ export const registeredJobRoutes: readonly DescribedRoute[] = [
       ...optionally({
         purge: flag('Forgets it as well'),
         no_shutdown_delay: flag('End its tasks without their `shutdown_delay`'),
+        eval_priority: count('Of the evaluation, 1 to 100; 0: that of the job'),
         global: flag('Ignored: each cluster stands for itself'),
       }),
     },
@@ -209,10 +212,13 @@ export const registeredJobRoutes: readonly DescribedRoute[] = [
     errors: ['not_found'],
     example: { url: '/v1/job/cache' },
     handle: async (request) => {
+      const bounds = { min: 0, max: priorityMax }
+      const evalPriority = request.search.integer('eval_priority', bounds) ?? 0
       const args = {
         ...placeOf(request),
         purge: request.search.boolean('purge'),
         skipsDelay: request.search.boolean('no_shutdown_delay'),
+        ...(evalPriority > 0 && { evalPriority }),
       }
       return evaluated(await request.call(registeredJobMethods.stop, args))
     },
@@ -230,11 +236,13 @@ async function register(request: ApiRequest, id: string | null): Promise<ApiRepl
   }
   const written = job.text('ID')
   if (id !== null && written !== id) throw otherJob('Job.ID', written, id)
+  const evalPriority = priorityIn(fields, 'EvalPriority')
   const isEnforced = fields.boolean('EnforceIndex') ?? false
   const args = {
     namespace: request.namespace ?? namespaceOf(job.text('Namespace')),
     job: fields.raw('Job'),
     enforceIndex: isEnforced ? (optional(fields, 'JobModifyIndex') ?? 0) : null,
+    ...(evalPriority > 0 && { evalPriority }),
   }
   return registered(await request.call(registeredJobMethods.register, args))
 }
@@ -274,6 +282,14 @@ export function evaluationShown(index: number, id: string) {
     KnownLeader: true,
     LastContact: 0,
   }
+}
+
+/** 0: that of the job. */
+export function priorityIn(fields: Fields, name: string): number {
+  const value = fields.integer(name) ?? 0
+  if (value >= 0 && value <= priorityMax) return value
+  const text = `${name} is ${value}: it must be from 1 to ${priorityMax}, or 0 for that of the job`
+  throw new MusterError('invalid_argument', text)
 }
 
 function optional(fields: Fields, name: string): number | null {

@@ -141,6 +141,7 @@ export const RegisterBody = Type.Object({
   Job: JobShape,
   EnforceIndex: Type.Optional(flag('Only if JobModifyIndex is as below')),
   JobModifyIndex: Type.Optional(count('That of the job; 0: it must not exist')),
+  EvalPriority: Type.Optional(count('Of the evaluation, 1 to 100; 0: that of the job')),
   PreserveCounts: Type.Optional(flag('Must be false')),
 })
 

@@ -16,10 +16,23 @@ export function withStatus(
 }
 
 export function made(
-  { evaluationId: id, skipsDelay }: { readonly evaluationId: string; readonly skipsDelay?: true },
+  {
+    evaluationId: id,
+    evalPriority,
+    skipsDelay,
+  }: {
+    readonly evaluationId: string
+    readonly evalPriority?: number
+    readonly skipsDelay?: true
+  },
   triggeredBy: Trigger,
 ) {
-  return { id, triggeredBy, ...(skipsDelay === true && { skipsDelay }) }
+  return {
+    id,
+    triggeredBy,
+    ...(evalPriority !== undefined && { priority: evalPriority }),
+    ...(skipsDelay === true && { skipsDelay }),
+  }
 }
 
 /** Of the job that started this one, whose row counts it. */

@@ -9,7 +9,7 @@ import { exits, type Call, type Verb } from '../../verb.ts'
 import { newestDeployment } from '../deployment/find.ts'
 import { followDeployment } from '../deployment/follow.ts'
 import { nextLaunch } from './children.ts'
-import { detachFlags, evaluationIn } from './evaluation.ts'
+import { detachFlags, evalPriorityFlag, evaluationIn } from './evaluation.ts'
 import type { FoundJob } from './find.ts'
 import { fileOperand, isJson, jobToSend, readSource, variableFlags, wordOf } from './source.ts'
 
@@ -32,6 +32,7 @@ The namespace is that of the option, else that of the file, else MUSTER_NAMESPAC
       summary: 'The file is JSON; one that begins with a brace is, unless said',
       value: null,
     },
+    'eval-priority': evalPriorityFlag,
     output: { summary: 'Register nothing: print the job as JSON', value: null },
     ...detachFlags,
     ...namespaceFlag,
@@ -40,6 +41,7 @@ The namespace is that of the option, else that of the file, else MUSTER_NAMESPAC
   async run(call) {
     const { flags, terminal } = call
     const index = countFlag(flags, 'check-index', 0)
+    const evalPriority = countFlag(flags, 'eval-priority', 1)
     const source = await readSource(call)
     if (flags.has('json') && !isJson(source)) misused(`${source.path} is not a job in JSON`)
     const client = await ApiClient.open(call)
@@ -50,7 +52,11 @@ The namespace is that of the option, else that of the file, else MUSTER_NAMESPAC
     }
     const { json } = await client.ask('PUT', '/v1/jobs', {
       search: { namespace: Namespace },
-      json: { Job, ...(index !== undefined && { EnforceIndex: true, JobModifyIndex: index }) },
+      json: {
+        Job,
+        ...(index !== undefined && { EnforceIndex: true, JobModifyIndex: index }),
+        ...(evalPriority !== undefined && { EvalPriority: evalPriority }),
+      },
     })
     const answer = objectOf(json)
     const warnings = textOf(answer, 'Warnings')

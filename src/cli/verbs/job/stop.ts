@@ -3,9 +3,9 @@ import { agrees } from '../../agreement.ts'
 import { objectOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
-import { misused } from '../../flags.ts'
+import { countFlag, misused } from '../../flags.ts'
 import { exits, oneOperand, type Verb } from '../../verb.ts'
-import { detachFlags, evaluationIn } from './evaluation.ts'
+import { detachFlags, evalPriorityFlag, evaluationIn } from './evaluation.ts'
 import { findJob, jobPath } from './find.ts'
 
 export const jobStop: Verb = {
@@ -21,6 +21,7 @@ is given, it asks first.
       summary: 'End its tasks without their shutdown_delay',
       value: null,
     },
+    'eval-priority': evalPriorityFlag,
     yes: { summary: 'Do not ask', value: null },
     ...detachFlags,
     ...namespaceFlag,
@@ -29,6 +30,7 @@ is given, it asks first.
   async run(call) {
     const { flags, terminal } = call
     const [given = ''] = call.operands
+    const evalPriority = countFlag(flags, 'eval-priority', 1)
     const client = await ApiClient.open(call)
     const { id, namespace, isWhole } = await findJob(client, given)
     const name = JSON.stringify(id)
@@ -44,6 +46,7 @@ is given, it asks first.
       search: {
         namespace,
         purge: String(flags.has('purge')),
+        eval_priority: evalPriority?.toString() ?? null,
         no_shutdown_delay: flags.has('no-shutdown-delay') ? 'true' : null,
       },
     })
