@@ -268,7 +268,7 @@ t.test('a dispatch sends meta and payload, and follows the evaluation', async (t
     ...done,
   })
   const ran = await muster(
-    `job dispatch -detach -meta size=9 -meta name=a=b -id-prefix-template x -idempotency-token k encode ${fileIn(t, 'hello')}`,
+    `job dispatch -detach -priority 70 -meta size=9 -meta name=a=b -id-prefix-template x -idempotency-token k encode ${fileIn(t, 'hello')}`,
   )
   t.match(ran, { code: 0, err: '' })
   t.equal(ran.out, `Dispatched job "encode/dispatch-1-a"\nEvaluation ${ids.evaluation}\n`)
@@ -276,6 +276,7 @@ t.test('a dispatch sends meta and payload, and follows the evaluation', async (t
     Meta: { size: '9', name: 'a=b' },
     Payload: 'aGVsbG8=',
     IdPrefixTemplate: 'x',
+    Priority: 70,
   })
   t.ok(asked.some(({ url }) => url.includes('idempotency_token=k')))
   const again = await muster('job dispatch encode')

@@ -4,7 +4,7 @@ import { Type, type Static } from 'typebox'
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, type LeaderContext } from '../../rpc/method.ts'
-import { jobIdLengthMax } from '../evaluations/model.ts'
+import { jobIdLengthMax, operatorOptionsVersion, Priority } from '../evaluations/model.ts'
 import {
   dispatchedId,
   dispatchedSpec,
@@ -15,7 +15,7 @@ import {
   prefixLengthMax,
   tokenLengthMax,
 } from './dispatch-model.ts'
-import { chosen, known, mustTakeJobs, unknownJob } from './known.ts'
+import { chosen, known, mustKnow, mustTakeJobs, unknownJob } from './known.ts'
 import { isParameterized } from './kind-model.ts'
 import { dispatchJob, launchJob, type LaunchOutcome } from './launch-commands.ts'
 import { isOverlapped, newestVersionOf } from './queries.ts'
@@ -39,6 +39,8 @@ const Args = Type.Object({
   prefix: Type.String({ maxLength: prefixLengthMax }),
   /** '': none. */
   token: Type.String({ maxLength: tokenLengthMax }),
+  /** Absent: that of the job. */
+  priority: Type.Optional(Priority),
 })
 type Args = Readonly<Static<typeof Args>>
 
@@ -141,7 +143,7 @@ export const dispatchMethods = { dispatch, force }
 
 async function propose(
   context: LeaderContext,
-  { namespace, id: parentId, meta, prefix, token }: Args,
+  { namespace, id: parentId, meta, prefix, token, priority = 0 }: Args,
   payload: Buffer,
 ): Promise<{ readonly index: number; readonly outcome: LaunchOutcome }> {
   mustTakeJobs(context)
@@ -154,6 +156,8 @@ async function propose(
   if (parent.stop) throw refused(`job ${JSON.stringify(parentId)} is stopped: register it again`)
   const problem = dispatchProblem(version.spec, { payloadBytes: payload.length, meta })
   if (problem !== null) throw refused(problem)
+  const hasOwn = priority > 0 && priority !== parent.priority
+  if (hasOwn) mustKnow(context, operatorOptionsVersion, 'Priority')
   const more = chosen(context)
   const random = randomUUID().slice(0, 8)
   const id = dispatchedId(parentId, { prefix, nowMs: more.nowMs, random })
@@ -173,6 +177,7 @@ async function propose(
     meta,
     payload: payload.toString('base64'),
     token,
+    ...(hasOwn && { priority }),
     ...more,
   })
 }

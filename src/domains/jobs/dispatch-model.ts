@@ -87,8 +87,9 @@ export function dispatchedSpec(
   spec: JobSpec,
   id: string,
   meta: readonly (readonly [string, string])[],
+  priority = spec.Priority,
 ): JobSpec {
   // fromEntries defines members, so `__proto__` is a name like any other.
   const Meta = Object.fromEntries([...Object.entries(spec.Meta), ...meta])
-  return { ...spec, ID: id, Name: id, Meta }
+  return { ...spec, ID: id, Name: id, Meta, Priority: priority }
 }

@@ -11,7 +11,7 @@ import {
   prefixLengthMax,
   tokenLengthMax,
 } from './dispatch-model.ts'
-import { evaluationShown } from './registered-routes.ts'
+import { evaluationShown, priorityIn } from './registered-routes.ts'
 import { WrittenJob } from './shapes.ts'
 
 const Body = Type.Partial(
@@ -19,6 +19,7 @@ const Body = Type.Partial(
     Payload: nullable(text(`In base64; at most ${payloadBytesMax} bytes`)),
     Meta: nullable(mapOf(Type.String(), 'By the keys that the job takes')),
     IdPrefixTemplate: text('Goes before the time in the id'),
+    Priority: count('Of the started job, 1 to 100; 0: that of the parameterized one'),
   }),
 )
 
@@ -55,6 +56,7 @@ export const dispatchRoutes: readonly DescribedRoute[] = [
     },
     handle: async (request) => {
       const fields = request.fields()
+      const priority = priorityIn(fields, 'Priority')
       const { index, id, createIndex, evaluation } = await request.call(dispatchMethods.dispatch, {
         namespace: oneNamespace(request.namespace),
         id: request.parameter('job_id'),
@@ -66,6 +68,7 @@ export const dispatchRoutes: readonly DescribedRoute[] = [
           tokenLengthMax,
           'idempotency_token',
         ),
+        ...(priority > 0 && { priority }),
       })
       const shown = evaluationShown(index, evaluation)
       return { index, json: { DispatchedJobID: id, ...shown, JobCreateIndex: createIndex } }

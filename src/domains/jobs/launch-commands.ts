@@ -6,6 +6,7 @@ import { defineCommand, put, replace, TimeMs } from '../define.ts'
 import {
   JobId,
   NamespaceName,
+  Priority,
   RowId,
   workloadsVersion,
   type EvaluationRow,
@@ -56,6 +57,8 @@ export const dispatchJob = defineCommand({
     /** In base64; '': none. */
     payload: Type.String({ maxLength: payloadLengthMax }),
     token: Type.String({ maxLength: tokenLengthMax }),
+    /** Another one than the template has. Since `operatorOptionsVersion`. */
+    priority: Type.Optional(Priority),
     evaluationId: RowId,
     nowMs: TimeMs,
   }),
@@ -76,8 +79,12 @@ export const dispatchJob = defineCommand({
     if (other !== null) return none({ type: 'exists' })
     const { id, meta, payload, token, evaluationId, nowMs } = args
     const by = { id: parent.id, createIndex: parent.createIndex, dispatched: true, token }
-    const spec = dispatchedSpec(version.spec, id, meta)
-    const { row, changes } = startedJob(parent, { spec, by, payload, nowMs, index })
+    const { priority = parent.priority } = args
+    const spec = dispatchedSpec(version.spec, id, meta, args.priority)
+    const { row, changes } = startedJob(
+      { ...parent, priority },
+      { spec, by, payload, nowMs, index },
+    )
     const evaluation = row.template
       ? null
       : evaluationOf(row, { id: evaluationId, triggeredBy: 'job-register' }, { index, nowMs })

@@ -230,10 +230,8 @@ const notFound: ApiReply = { status: 404, text: 'job not found' }
 async function register(request: ApiRequest, id: string | null): Promise<ApiReply> {
   const fields = request.fields()
   const job = jobOf(request)
-  if (fields.boolean('PreserveCounts') === true) {
-    const text = 'PreserveCounts must be false: write the counts that are to stay into the job'
-    throw new MusterError('invalid_argument', text)
-  }
+  refuseToPreserve(fields, 'PreserveCounts', 'counts')
+  refuseToPreserve(fields, 'PreserveResources', 'resources')
   const written = job.text('ID')
   if (id !== null && written !== id) throw otherJob('Job.ID', written, id)
   const evalPriority = priorityIn(fields, 'EvalPriority')
@@ -245,6 +243,12 @@ async function register(request: ApiRequest, id: string | null): Promise<ApiRepl
     ...(evalPriority > 0 && { evalPriority }),
   }
   return registered(await request.call(registeredJobMethods.register, args))
+}
+
+function refuseToPreserve(fields: Fields, name: string, what: string): void {
+  if (fields.boolean(name) !== true) return
+  const text = `${name} must be false: write the ${what} that are to stay into the job`
+  throw new MusterError('invalid_argument', text)
 }
 
 /** Of a body that may be left out. */

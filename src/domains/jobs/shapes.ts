@@ -143,6 +143,7 @@ export const RegisterBody = Type.Object({
   JobModifyIndex: Type.Optional(count('That of the job; 0: it must not exist')),
   EvalPriority: Type.Optional(count('Of the evaluation, 1 to 100; 0: that of the job')),
   PreserveCounts: Type.Optional(flag('Must be false')),
+  PreserveResources: Type.Optional(flag('Must be false')),
 })
 
 export const EvaluateBody = Type.Partial(

@@ -48,3 +48,27 @@ t.test('an evaluation may have another priority than its job', async (t) => {
     t.match(await stop(wrong), { status: 400, body: /eval_priority/ }, wrong)
   }
 })
+
+t.test('a dispatch may give the job that it starts another priority', async (t) => {
+  const server = await serverOfOne(t, { commandVersion: operatorOptionsVersion - 1 })
+  const Job = jobWith({ ID: 'encode', Type: 'batch', ParameterizedJob: {} })
+  t.equal((await server.ask('PUT', '/v1/jobs', { Job })).status, 200)
+  const dispatch = (Priority: unknown) => server.ask('PUT', '/v1/job/encode/dispatch', { Priority })
+  const started = async (answer: { json(): unknown }) => {
+    const { DispatchedJobID } = answer.json() as { readonly DispatchedJobID: string }
+    const id = encodeURIComponent(DispatchedJobID)
+    return [
+      ((await server.ask('GET', `/v1/job/${id}`)).json() as { Priority: number }).Priority,
+      evaluationOf(server, answer)?.priority,
+    ]
+  }
+  t.match(await dispatch(70), { status: 501, body: /^Priority is known only once every server/ })
+  for (const own of [50, 0, null]) t.same(await started(await dispatch(own)), [50, 50])
+  await server.propose({ type: 'state.raiseVersion', args: { version: operatorOptionsVersion } })
+  t.same(await started(await dispatch(70)), [70, 70])
+  t.match(await dispatch(101), {
+    status: 400,
+    body: 'Priority is 101: it must be from 1 to 100, or 0 for that of the job',
+  })
+  t.match((await server.ask('GET', '/v1/job/encode')).json(), { Priority: 50 })
+})

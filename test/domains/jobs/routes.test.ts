@@ -89,14 +89,21 @@ t.test('what a registration asks for in vain is refused', async (t) => {
     t.equal(planned.status, 400)
     t.notMatch(planned.body, 'undefined')
   }
-  const PreserveCounts = await server.ask('PUT', '/v1/jobs', {
-    Job: jobWith(),
-    PreserveCounts: true,
-  })
-  t.match(PreserveCounts, { status: 400, body: /^PreserveCounts must be false: write the counts/ })
+  for (const [name, what] of [
+    ['PreserveCounts', 'counts'],
+    ['PreserveResources', 'resources'],
+  ] as const) {
+    const answer = await server.ask('PUT', '/v1/jobs', { Job: jobWith(), [name]: true })
+    const body = new RegExp(`^${name} must be false: write the ${what}`)
+    t.match(answer, { status: 400, body })
+  }
   t.equal((await server.ask('GET', '/v1/job/web')).status, 404)
   const Job = jobWith({ NodePool: 'default' })
-  const taken = await server.ask('PUT', '/v1/jobs', { Job, PreserveCounts: false })
+  const taken = await server.ask('PUT', '/v1/jobs', {
+    Job,
+    PreserveCounts: false,
+    PreserveResources: false,
+  })
   t.equal(taken.status, 200, taken.body)
 })
 

@@ -2,6 +2,7 @@
 import { objectOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
+import { countFlag } from '../../flags.ts'
 import { pairsOfFlag } from '../../items.ts'
 import { Sources } from '../../source.ts'
 import type { Verb } from '../../verb.ts'
@@ -20,6 +21,10 @@ or standard input for -. The new job has an id of its own, which is printed.
       summary: 'Goes before the time in the id of the new job',
       value: 'TEXT',
     },
+    priority: {
+      summary: 'Of the new job, 1 to 100; unless given that of the parameterized one',
+      value: 'PRIORITY',
+    },
     'idempotency-token': {
       summary: 'A later dispatch with the same one starts nothing',
       value: 'TOKEN',
@@ -31,6 +36,7 @@ or standard input for -. The new job has an id of its own, which is printed.
   async run(call) {
     const { flags, terminal, operands } = call
     const [given = '', file] = operands
+    const priority = countFlag(flags, 'priority', 1)
     const meta = pairsOfFlag(flags, 'meta')
     const payload =
       file === undefined ? null : await new Sources(terminal).bytes(file, 'the payload')
@@ -43,6 +49,7 @@ or standard input for -. The new job has an id of its own, which is printed.
         Meta: Object.fromEntries(meta),
         ...(payload !== null && { Payload: payload.toString('base64') }),
         ...(prefix !== undefined && { IdPrefixTemplate: prefix }),
+        ...(priority !== undefined && { Priority: priority }),
       },
     })
     const answer = objectOf(json)
