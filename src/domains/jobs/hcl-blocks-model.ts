@@ -380,9 +380,8 @@ export const jobBlock: BlockShape = {
     vault: 'Vault',
     consul: 'Consul',
     ui: 'UI',
-    consul_token: 'ConsulToken',
-    vault_token: 'VaultToken',
   },
+  dropped: ['consul_token', 'vault_token'],
   finish: groupsOfTasks,
 }
 

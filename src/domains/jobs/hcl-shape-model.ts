@@ -30,6 +30,8 @@ export type BlockShape = {
   readonly blocks?: Readonly<Record<string, Nested>>
   /** Names of the file that stand for members of `refusedMembers`. */
   readonly refused?: Readonly<Record<string, string>>
+  /** Attributes that are read over, unevaluated: secrets that no job keeps. */
+  readonly dropped?: readonly string[]
   /** Shorter forms of the file, written out. */
   readonly finish?: (members: Members) => Members
 }
@@ -55,6 +57,7 @@ export class JobFileReader {
     const label = this.#label(block, shape)
     const members = new Map<string, unknown>(label)
     for (const [name, expression] of block.body.attributes) {
+      if (shape.dropped?.includes(name) === true) continue
       const position = block.body.positions.get(name) ?? expression.position
       const known = ownOf(shape.attributes, name) ?? ownOf(shape.maps, name)
       if (known === undefined) this.#unknown(block.name, name, shape, position)

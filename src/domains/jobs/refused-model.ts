@@ -22,8 +22,6 @@ export const refusedMembers: Readonly<Record<string, Readonly<Record<string, str
     Consul: consul,
     UI: 'is not served: put descriptions and links into Meta',
     Multiregion: 'is not served: each cluster stands for itself; register the job at each of them',
-    ConsulToken: 'does not belong in a job: send a token along with the request',
-    VaultToken: 'does not belong in a job: send a token along with the request',
     NodePool: 'is not served: choose nodes by constraints, and leave it out or say default',
   },
   JobTaskGroup: {

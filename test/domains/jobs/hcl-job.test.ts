@@ -41,6 +41,7 @@ const inTask = (text: string) => `job "j" {\n group "g" {\n  task "t" {\n${text}
 // oxfmt-ignore
 const readable: readonly (readonly [string, string, string, unknown])[] = [
   ['a task of the job itself', 'job "j" {\n task "t" {\n driver = "x"\n }\n}', '', { TaskGroups: [{ Name: 't', Tasks: [{ Name: 't', Driver: 'x' }] }] }],
+  ['tokens of other programs, which are read over', 'job "j" {\n vault_token = "s3cr3t"\n consul_token = var.none\n}', '', {}],
   ['an id beside the label', 'job "j" {\n id = "i"\n}', '', { ID: 'i' }],
   ['numbers as text and text as numbers', 'job "j" {\n priority = "70"\n name = 7\n all_at_once = "true"\n}', '', { Priority: 70, Name: '7', AllAtOnce: true }],
   ['a value that is given', 'variable "n" {}\njob "j" {\n name = var.n\n}', 'n = "x"', { Name: 'x' }],
