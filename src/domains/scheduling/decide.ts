@@ -83,6 +83,11 @@ export function scheduledJobOf({ row, newest }: SeenJob): ScheduledJob | null {
   return { spec: newest.spec, version, createIndex, jobModifyIndex, stop: stop || template }
 }
 
+/** The newest one, unless a job that had the id before left it behind. */
+export function deploymentNow({ row, deployment }: SeenJob): DeploymentRow | null {
+  return deployment?.jobCreateIndex === row?.createIndex ? deployment : null
+}
+
 export type DecideContext = {
   /** Of the state that was seen. */
   readonly reader: Reader

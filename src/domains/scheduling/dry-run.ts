@@ -35,7 +35,8 @@ export async function dryRun(reader: Reader, spec: JobSpec, clock: Clock): Promi
   const decision = decide(seen, registeredAs(seen, spec), evaluation, context)
   const { jobModifyIndex, snapshotIndex } = seen
   const row = { ...evaluation, createIndex: 0, modifyIndex: 0 }
-  const end = { row, open: [], jobModifyIndex, snapshotIndex, nowMs, newId: randomUUID }
+  const common = { open: [], jobModifyIndex, deployment: null, snapshotIndex, nowMs }
+  const end = { row, ...common, newId: randomUUID }
   const evaluations = ended(end, decision).filter(({ id }) => id !== evaluation.id)
   return { decision, evaluations, before: seen.newest?.spec ?? null, jobModifyIndex }
 }

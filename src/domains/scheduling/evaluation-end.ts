@@ -1,5 +1,6 @@
 /** What becomes of an evaluation that was decided on, and which others follow from it. Pure. */
 import type { Plan } from '../allocations/plan-model.ts'
+import type { DeploymentRow } from '../deployments/model.ts'
 import {
   newEvaluation,
   type EvaluationRow,
@@ -21,6 +22,8 @@ export type EndContext = {
   /** Others of the job that are pending or blocked. */
   readonly open: readonly EvaluationRow[]
   readonly jobModifyIndex: number
+  /** The newest one of the job, whatever became of it; null: there is none. */
+  readonly deployment: Pick<DeploymentRow, 'id'> | null
   readonly snapshotIndex: number
   readonly nowMs: number
   readonly newId: () => string
@@ -43,6 +46,7 @@ export function ended(context: EndContext, decision: Decision): NewEvaluation[] 
     nextEval: followUp?.id ?? row.nextEval,
     snapshotIndex: context.snapshotIndex,
     modifyMs: nowMs,
+    ...deploymentOf(context, decision),
   }
   const over = open.filter(({ id, status }) => status === 'blocked' && id !== blocked?.id)
   return [
@@ -83,6 +87,7 @@ export function refusedTooOften(context: EndContext, decision: Decision): NewEva
     blockedEval: blocked.id === row.id ? '' : blocked.id,
     snapshotIndex,
     modifyMs: nowMs,
+    ...deploymentOf(context, decision),
   }
   return blocked.id === row.id ? [blocked] : [failed, blocked]
 }
@@ -103,6 +108,15 @@ export function givenUp({ row, nowMs, newId }: EndContext): NewEvaluation[] {
     modifyMs: nowMs,
   }
   return [failed, followUp]
+}
+
+/** As Nomad's tools follow it behind the evaluation: the one that begins with it, else the newest one. */
+function deploymentOf(
+  { deployment }: EndContext,
+  { deployment: { create } }: Decision,
+): Pick<NewEvaluation, 'deploymentId'> {
+  const id = create?.id ?? deployment?.id
+  return id === undefined ? {} : { deploymentId: id }
 }
 
 /** A job has one that is blocked: itself, the one that there is, or a new one. */

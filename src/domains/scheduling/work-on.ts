@@ -19,7 +19,7 @@ import type { Patterns } from '../../scheduler/operands.ts'
 import { planParts, type PlanPart } from '../../scheduler/plan-parts.ts'
 import { onView, type OpenView } from '../host.ts'
 import type { ClusterMirror } from './cluster-mirror.ts'
-import { decide, scheduledJobOf, seenJob, type SeenJob } from './decide.ts'
+import { decide, deploymentNow, scheduledJobOf, seenJob, type SeenJob } from './decide.ts'
 import { ended, followedUp, givenUp, refusedTooOften, type EndContext } from './evaluation-end.ts'
 import { attemptsMax } from './model.ts'
 
@@ -181,7 +181,8 @@ function endContext(seen: Seen, { clock }: WorkContext): EndContext {
   const { row, open, job } = seen
   const { jobModifyIndex, snapshotIndex } = job
   const nowMs = Math.floor(clock.wallMs())
-  return { row, open, jobModifyIndex, snapshotIndex, nowMs, newId: randomUUID }
+  const deployment = deploymentNow(job)
+  return { row, open, jobModifyIndex, deployment, snapshotIndex, nowMs, newId: randomUUID }
 }
 
 function nothing(): PlanPart {

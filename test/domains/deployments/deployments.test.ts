@@ -17,6 +17,7 @@ t.test('the first version is deployed, and stable once all are healthy', async (
     groups: [{ desiredTotal: 3, placed: 3, healthy: 0, desiredCanaries: 0 }],
   })
   t.ok(rows.every(({ deploymentId }) => deploymentId === deployment?.id))
+  t.match(await on.here.evaluations(), [{ status: 'complete', deploymentId: deployment?.id }])
   await on.health(rows.slice(0, 2), true)
   await on.until('two are healthy', 0, (_row, { healthy }) => healthy === 2)
   t.notOk(on.version(0)?.stable)

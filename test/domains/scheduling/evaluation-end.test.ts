@@ -50,6 +50,7 @@ function context(about: Partial<EndContext> = {}): EndContext {
     row: row(1),
     open: [],
     jobModifyIndex: 7,
+    deployment: null,
     snapshotIndex: 9,
     nowMs: 1_000,
     newId: () => id((made += 1)),
@@ -63,6 +64,18 @@ t.test('all is placed: it is complete, and what was blocked of the job is cancel
     { id: id(1), status: 'complete', blockedEval: '', snapshotIndex: 9 },
     { id: id(2), status: 'canceled' },
   ])
+})
+
+t.test('it names the deployment that begins with it, or the newest one', async (t) => {
+  const create = { id: id(8), groups: [] }
+  const begins: Decision = { ...nothing, deployment: { create, resize: null, ends: [] } }
+  const deployment = { id: id(7) }
+  t.match(ended(context({ deployment }), begins), [{ id: id(1), deploymentId: id(8) }])
+  t.match(ended(context({ deployment }), nothing), [{ id: id(1), deploymentId: id(7) }])
+  t.notOk('deploymentId' in (ended(context(), nothing)[0] ?? {}))
+  const [failed, blocked = {}] = refusedTooOften(context({ deployment }), waits)
+  t.match(failed, { status: 'failed', deploymentId: id(7) })
+  t.notOk('deploymentId' in blocked, 'what waits is not decided on yet')
 })
 
 t.test('what has no place waits in one blocked evaluation of the job', async (t) => {
