@@ -19,7 +19,7 @@ import type {
   Restart,
   Update,
 } from './rules-model.ts'
-import { noMax, scalingType } from './scaling-model.ts'
+import { noMax, scalingType, type Scaling } from './scaling-model.ts'
 import { taskWithDefaults } from './task-defaults-model.ts'
 
 const second = 1e9
@@ -94,10 +94,17 @@ const periodicDefaults: Periodic = {
   TimeZone: 'UTC',
 }
 
-const parameterizedDefaults: Parameterized = {
-  Payload: 'optional',
-  MetaRequired: [],
-  MetaOptional: [],
+/** Clients in Go send what nobody set as empty. */
+function parameterizedWithDefaults({
+  Payload = '',
+  ...draft
+}: Draft<Parameterized>): Parameterized {
+  return {
+    MetaRequired: [],
+    MetaOptional: [],
+    ...draft,
+    Payload: Payload === '' ? 'optional' : Payload,
+  }
 }
 
 function disconnectWithDefaults({ LostAfter = 0, ...draft }: Draft<Disconnect>): Disconnect {
@@ -111,7 +118,10 @@ function disconnectWithDefaults({ LostAfter = 0, ...draft }: Draft<Disconnect>):
   }
 }
 
-const scalingDefaults = { Enabled: true, Type: scalingType, Max: noMax, Policy: {} }
+function scalingWithDefaults({ Type = '', ...draft }: Draft<Scaling>, count: number): Scaling {
+  const defaults = { Enabled: true, Max: noMax, Policy: {}, Min: count }
+  return { ...defaults, ...draft, Type: Type === '' ? scalingType : Type }
+}
 
 /** `namespace`: of a job that names none. */
 export function withDefaults(draft: JobDraft, namespace: string): JobSpec {
@@ -138,7 +148,7 @@ export function withDefaults(draft: JobDraft, namespace: string): JobSpec {
     ParameterizedJob:
       draft.ParameterizedJob === undefined
         ? null
-        : { ...parameterizedDefaults, ...draft.ParameterizedJob },
+        : parameterizedWithDefaults(draft.ParameterizedJob),
   }
   const groups = draft.TaskGroups ?? []
   return { ...job, TaskGroups: groups.map((group) => groupWithDefaults(group, job)) }
@@ -190,9 +200,7 @@ function groupWithDefaults(draft: Draft<TaskGroup>, job: JobAlone): TaskGroup {
       draft.StopAfterClientDisconnect ?? disconnect?.StopOnClientAfter ?? null,
     MaxClientDisconnect: draft.MaxClientDisconnect ?? disconnect?.LostAfter ?? null,
     ...(disconnect !== null && { Disconnect: disconnect }),
-    ...(draft.Scaling !== undefined && {
-      Scaling: { ...scalingDefaults, Min: count, ...draft.Scaling },
-    }),
+    ...(draft.Scaling !== undefined && { Scaling: scalingWithDefaults(draft.Scaling, count) }),
     Tasks: (draft.Tasks ?? []).map((task) =>
       taskWithDefaults(task, { restart, prefix: `${job.Name}-${name}` }),
     ),

@@ -60,7 +60,7 @@ export function taskWithDefaults(
 
 function artifactWithDefaults(draft: Draft<Artifact>): Artifact {
   const source = draft.GetterSource ?? ''
-  const mode = draft.GetterMode ?? 'any'
+  const mode = draft.GetterMode === undefined || draft.GetterMode === '' ? 'any' : draft.GetterMode
   return {
     GetterSource: source,
     GetterOptions: draft.GetterOptions ?? {},

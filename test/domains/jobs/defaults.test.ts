@@ -1,7 +1,7 @@
 /** What is left out of a job gets its default, by type, and groups and tasks inherit. */
 import fc from '../../support/fast-check.ts'
 import t from 'tap'
-import { completed, jobWith, type Json } from './job-drafts.ts'
+import { completed, jobWith, problemsOf, type Json } from './job-drafts.ts'
 import { amount, seed } from '../../support/randomness.ts'
 
 const second = 1e9
@@ -18,6 +18,22 @@ t.test('the block disconnect has other names for members of its group', async (t
   const none = { LostAfter: 0, StopOnClientAfter: 10 * second }
   const [stopping] = completed(jobWith({}, { Disconnect: none })).TaskGroups
   t.match(stopping, { MaxClientDisconnect: null, StopAfterClientDisconnect: 10 * second })
+})
+
+t.test('words that clients in Go send as empty are as those that are left out', async (t) => {
+  const empty = jobWith(
+    { Type: 'batch', ParameterizedJob: { Payload: '' } },
+    { Scaling: { Type: '', Max: 3 } },
+    { Artifacts: [{ GetterSource: 'https://host/x', GetterMode: '' }] },
+  )
+  const left = jobWith(
+    { Type: 'batch', ParameterizedJob: {} },
+    { Scaling: { Max: 3 } },
+    { Artifacts: [{ GetterSource: 'https://host/x' }] },
+  )
+  t.same(completed(empty), completed(left))
+  t.same(problemsOf(empty), [])
+  t.equal(completed(empty).ParameterizedJob?.Payload, 'optional')
 })
 
 t.test('a job of the least is a service', async (t) => {
