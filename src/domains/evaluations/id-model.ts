@@ -10,16 +10,28 @@ export function checkWholeId(what: string, id: string): string {
   throw new MusterError('invalid_argument', text)
 }
 
-/** Of the ids in a list. Throws `invalid_argument` as Nomad does, for its tools shorten ids to an even number. */
+/** Where dashes stand between the digits of an id. */
+const dashesAfter = [8, 12, 16, 20]
+
+/**
+ * Of the ids in a list, as they are kept: clients write capitals, and leave the dashes out. Throws `invalid_argument` as Nomad does, for its
+ * tools shorten ids to an even number.
+ */
 export function checkIdPrefix(prefix: string): string {
-  const digits = prefix.replaceAll('-', '')
+  const digits = prefix.replaceAll('-', '').toLowerCase()
   if (!/^[0-9a-f]*$/.test(digits)) {
     throw new MusterError(
       'invalid_argument',
       'prefix must be hexadecimal: 0 to 9, a to f, and dashes',
     )
   }
-  if (digits.length % 2 === 0) return prefix
+  if (digits.length % 2 === 0) return withDashes(digits)
   const text = `prefix must have an even number of hexadecimal digits, this has ${digits.length}`
   throw new MusterError('invalid_argument', text)
+}
+
+/** Behind the last digit there is none: an id goes on, or it is whole. */
+function withDashes(digits: string): string {
+  const starts = [0, ...dashesAfter].filter((at) => at === 0 || at < digits.length)
+  return starts.map((at, place) => digits.slice(at, starts[place + 1])).join('-')
 }
