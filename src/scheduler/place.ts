@@ -9,6 +9,7 @@ import type { JobSpec, TaskGroup } from '../domains/jobs/model.ts'
 import type { SchedulerSettings } from '../domains/scheduler-settings/model.ts'
 import type { Random } from '../lib/random.ts'
 import { sumsOf } from '../domains/allocations/taken-model.ts'
+import { withDeserted } from './datacenters.ts'
 import { Distinct } from './distinct.ts'
 import { Feasibility } from './feasible.ts'
 import { demandOf, fit, PlannedLoad, type Demand, type Fitting, type Load } from './fit.ts'
@@ -257,10 +258,12 @@ export class Placer {
     }
   }
 
+  /** Also datacenters without a node are counted. Of allocations that have a place they are not: every one would hold them. */
   #nowhere(metrics: MetricsCount, startUs: number) {
+    const { available, job } = this.#options
     return {
       type: 'nowhere',
-      metrics: metrics.result(this.#options.available, this.#tookUs(startUs)),
+      metrics: metrics.result(withDeserted(available, job.Datacenters), this.#tookUs(startUs)),
     } as const
   }
 

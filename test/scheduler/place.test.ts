@@ -42,6 +42,27 @@ t.test('a job is placed on nodes that fit it, with the lowest names', async (t) 
   t.same(first?.allocation.metrics.nodesAvailable, [['dc1', 2]])
 })
 
+t.test('datacenters of the job that have no node are named where there is no place', async (t) => {
+  const long = 'x'.repeat(257)
+  const Datacenters = ['dc1', 'dc2', 'dc3', 'dc*', 'dc2', long]
+  const nodes = [nodeRow(1, { drivers: [] }), nodeRow(2, { datacenter: 'dc2' }, { status: 'down' })]
+  const failed = (available: readonly ReturnType<typeof nodeRow>[]) =>
+    decide({ nodes: available, job: scheduledJob(jobSpec({ Datacenters })) }).failed.map(
+      ([, { nodesAvailable }]) => nodesAvailable,
+    )
+  t.same(failed(nodes), [
+    [
+      ['dc1', 1],
+      ['dc2', 0],
+      ['dc3', 0],
+    ],
+  ])
+  const none = ['dc1', 'dc2', 'dc3'].map((name) => [name, 0])
+  t.same(failed([]), [none])
+  const placed = decide({ nodes: [nodeRow(1)], job: scheduledJob(jobSpec({ Datacenters })) })
+  t.same(placed.place[0]?.allocation.metrics.nodesAvailable, [['dc1', 1]])
+})
+
 t.test('the same input gives the same plan, and another seed may give another', async (t) => {
   const nodes = Array.from({ length: 50 }, (_none, at) => nodeRow(at + 1))
   const job = scheduledJob(jobSpec({}, { Count: 5 }))
