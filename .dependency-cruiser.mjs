@@ -222,6 +222,8 @@ function domainRows(domain, position) {
   if (domain === 'scheduling') methodsOf.push('^src/domains/jobs/(registered-methods|zones)[.]ts$')
   // A job is not scaled while it is deployed.
   if (domain === 'jobs') methodsOf.push('^src/domains/deployments/(model|queries)[.]ts$')
+  // A stop of what has ended has its job looked at.
+  if (domain === 'allocations') methodsOf.push('^src/domains/jobs/commands[.]ts$')
   // Its duty is the work that marks in the state stand for.
   if (domain === 'cascades') methodsOf.push('^src/fsm/fact[.]ts$')
   if (domain === 'logins') methodsOf.push('^src/domains/acl/(login-grant|vault-paths)[.]ts$')

@@ -8,6 +8,7 @@ import { defineLeaderMethod, defineQuery, type QueryContext } from '../../rpc/me
 import { mustMay } from '../../rpc/refusal.ts'
 import { deploymentById } from '../deployments/queries.ts'
 import { checkIdPrefix, checkWholeId } from '../evaluations/id-model.ts'
+import { evaluateJob } from '../jobs/commands.ts'
 import { jobOf } from '../jobs/queries.ts'
 import { nodeById } from '../nodes/queries.ts'
 import { keyOfName } from '../catalog/model.ts'
@@ -180,7 +181,13 @@ const stop = defineLeaderMethod({
       ...(skipsDelay === true && { skipsDelay }),
       nowMs,
     })
-    return { index, evaluation: outcome.evaluations[0] ?? '' }
+    const [made] = outcome.evaluations
+    if (made !== undefined) return { index, evaluation: made }
+    // It has ended, or is about to: whoever asks follows the evaluation of its job all the same, as at Nomad.
+    const args = { namespace, id: row.jobId, evaluationId: randomUUID(), nowMs }
+    const looked = await context.propose(evaluateJob, args)
+    const evaluated = looked.outcome.type === 'evaluated' ? looked.outcome.evaluation.id : ''
+    return { index: looked.index, evaluation: evaluated }
   },
 })
 

@@ -230,6 +230,6 @@ export const Allocation = Type.Object(
 )
 
 export const AllocationStopped = Type.Object({
-  EvalID: text('Empty: it had ended'),
+  EvalID: text('Empty: its job is gone'),
   Index: count('Index of the log entry'),
 })

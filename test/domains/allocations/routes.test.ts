@@ -190,8 +190,8 @@ void t.test('what is no id is refused, what is not there is not found', async (t
   t.equal((await server.ask('PUT', `/v1/allocation/${idOf('none', 0)}/stop`)).status, 404)
 })
 
-void t.test('a stop marks it and has its job looked at, once', async (t) => {
-  const { server, here } = await withAllocations(t)
+void t.test('a stop marks it once, and has its job looked at each time', async (t) => {
+  const { server, here, node } = await withAllocations(t)
   const stop = async () => {
     const answer = await server.ask('POST', `/v1/allocation/${first}/stop`)
     t.equal(answer.status, 200, answer.body)
@@ -200,11 +200,29 @@ void t.test('a stop marks it and has its job looked at, once', async (t) => {
   const { EvalID, Index } = await stop()
   t.match(here.evaluation(EvalID), { triggeredBy: 'alloc-stop', jobId: 'web', status: 'pending' })
   t.match(here.allocation(first), { migrate: true, desiredStatus: 'run', allocModifyIndex: Index })
-  t.equal((await stop()).EvalID, '')
+  const again = await stop()
+  t.match(here.evaluation(again.EvalID), {
+    jobId: 'web',
+    status: 'pending',
+    createIndex: again.Index,
+  })
+  t.not(again.EvalID, EvalID)
+  t.equal(here.allocation(first)?.allocModifyIndex, Index, 'it is marked already')
   const hasty = await server.ask('POST', `/v1/allocation/${first}/stop?no_shutdown_delay=true`)
   t.match(hasty.json(), { EvalID: /./ })
   const { body } = await server.ask('GET', `/v1/allocation/${first}`)
   t.match(JSON.parse(body), { DesiredTransition: { Migrate: true, NoShutdownDelay: true } })
+  const ended = {
+    id: first,
+    clientStatus: 'complete',
+    clientDescription: '',
+    tasks: [],
+    health: null,
+  }
+  await here.apply('allocations.reported', { reports: [{ node, report: ended }], nowMs })
+  t.match(here.evaluation((await stop()).EvalID), { jobId: 'web', status: 'pending' })
+  await server.ask('DELETE', '/v1/job/web?purge=true')
+  t.equal((await stop()).EvalID, '', 'its job is gone')
 })
 
 void t.test('tokens see allocations of the namespaces whose jobs they may read', async (t) => {
