@@ -29,14 +29,21 @@ export type JobDiff = Omit<ObjectDiff, 'Name'> & {
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Null: there is none. `isStopped`: the one before is, and would start again. */
-export function jobDiff(before: JobSpec | null, after: JobSpec, isStopped = false): JobDiff {
-  const { TaskGroups: groupsBefore = [], ...own } = before ?? {}
-  const { TaskGroups: groupsAfter, ...now } = after
+export type Stopped = { readonly before: boolean; readonly after: boolean }
+
+/** `before`: null, there is none. `stopped`: which of both is to run nothing. */
+export function jobDiff(
+  before: JobSpec | null,
+  after: JobSpec,
+  stopped: Stopped = { before: false, after: false },
+): JobDiff {
+  const groupsBefore = before?.TaskGroups ?? []
+  const groupsAfter = after.TaskGroups
+  const stops = stopped.before !== stopped.after
   const { Type, Fields, Objects } = objectDiff(
     '',
-    before === null ? null : { ...own, ...(isStopped ? { Stop: true } : {}) },
-    { ...now, ...(isStopped ? { Stop: false } : {}) },
+    before === null ? null : { ...ownOf(before), ...(stops && { Stop: stopped.before }) },
+    { ...ownOf(after), ...(stops && { Stop: stopped.after }) },
   )
   const TaskGroups = paired(groupsBefore, groupsAfter).flatMap(([old, one]) => groupDiff(old, one))
   const isEdited = Type !== 'None' || TaskGroups.length > 0
@@ -47,6 +54,12 @@ export function jobDiff(before: JobSpec | null, after: JobSpec, isStopped = fals
     Objects,
     TaskGroups,
   }
+}
+
+/** What groups inherit differs in each of them, and is told there. */
+function ownOf(job: JobSpec): Members {
+  const { TaskGroups: _groups, Update: _u, Migrate: _m, Reschedule: _r, ...own } = job
+  return own
 }
 
 type Named = Members & { readonly Name: string }

@@ -39,7 +39,7 @@ export function annotated(
       return {
         ...group,
         Fields: group.Fields.map(withCount),
-        Tasks: group.Tasks.map((task) => ({ ...task, Annotations: annotationsOf(task, counts) })),
+        Tasks: group.Tasks.map((task) => ({ ...task, Annotations: annotationsOf(task, group) })),
         Updates: counts === undefined ? null : updatesOf(counts),
       }
     }),
@@ -56,10 +56,21 @@ function withCount(field: FieldDiff): FieldDiff {
   return { ...field, Annotations: [before < after ? 'forces create' : 'forces destroy'] }
 }
 
-function annotationsOf(task: ObjectDiff, counts: DesiredUpdates | undefined) {
-  if (task.Type === 'Added') return ['forces create']
-  if (task.Type === 'Deleted') return ['forces destroy']
-  if (counts === undefined) return null
-  if (counts.destructive > 0) return ['forces create/destroy update']
-  return counts.inPlace > 0 ? ['forces in-place update'] : null
+/** Members of a task that it does not notice while it runs. */
+const unnoticed: ReadonlySet<string> = new Set([
+  'Constraints',
+  'KillTimeout',
+  'RestartPolicy',
+  'Services',
+  'ShutdownDelay',
+])
+
+/** What comes of the task itself, whether or not allocations are changed now: those that have canaries first are changed after them. */
+function annotationsOf(task: ObjectDiff, group: GroupDiff): readonly string[] {
+  if (group.Type === 'Added') return ['forces create']
+  if (group.Type === 'Deleted') return ['forces destroy']
+  const isInPlace =
+    task.Type === 'Edited' &&
+    [...task.Fields, ...task.Objects].every(({ Name }) => unnoticed.has(Name))
+  return [isInPlace ? 'forces in-place update' : 'forces create/destroy update']
 }

@@ -76,6 +76,7 @@ const plan = defineLeaderMethod({
     }
     const nowMs = context.clock.wallMs()
     const row = jobOf(reader, namespace, id)
+    const stopped = { before: row?.stop === true, after: false }
     const dispatched = row?.parent?.dispatched === true
     const periodic = isLaunched(spec, dispatched) ? spec.Periodic : null
     return {
@@ -86,7 +87,7 @@ const plan = defineLeaderMethod({
       evaluations: evaluations.map((row) => ({ ...row, createIndex: 0, modifyIndex: 0 })),
       preempted: preemptedBy(reader, decision, (required) => context.may(required)),
       jobModifyIndex,
-      diff: diff ? annotated(jobDiff(before, spec, row?.stop === true), decision.desired) : null,
+      diff: diff ? annotated(jobDiff(before, spec, stopped), decision.desired) : null,
       nextLaunchMs: periodic === null ? null : nextLaunchMs(periodic, nowMs),
       warnings: warningsNow(context, asked),
     }

@@ -19,10 +19,25 @@ t.test('the same job has no difference', async (t) => {
 
 t.test('a job that was stopped would start again', async (t) => {
   const [before, after] = [completed(jobWith()), completed(jobWith())]
-  t.match(jobDiff(before, after, true), {
+  t.match(jobDiff(before, after, { before: true, after: false }), {
     Type: 'Edited',
     Fields: [{ Type: 'Edited', Name: 'Stop', Old: 'true', New: 'false' }],
   })
+  t.match(jobDiff(before, after, { before: false, after: true }), {
+    Fields: [{ Type: 'Edited', Name: 'Stop', Old: 'false', New: 'true' }],
+  })
+  t.same(jobDiff(before, after, { before: true, after: true }).Fields, [])
+})
+
+t.test('what groups inherit of the job is told in the groups alone', async (t) => {
+  const diff = diffOf(
+    jobWith({ Update: { Canary: 1 }, Reschedule: { Delay: 60e9 }, Migrate: { MaxParallel: 1 } }),
+    jobWith({ Update: { Canary: 2 }, Reschedule: { Delay: 90e9 }, Migrate: { MaxParallel: 2 } }),
+  )
+  t.match(diff, { Type: 'Edited', Fields: [], Objects: [] })
+  t.equal(diff.Objects.length, 0)
+  const names = ['Migrate', 'ReschedulePolicy', 'Update']
+  t.match(diff.TaskGroups, [{ Objects: names.map((Name) => ({ Type: 'Edited', Name })) }])
 })
 
 t.test('fields, words of lists, names of maps and objects', async (t) => {

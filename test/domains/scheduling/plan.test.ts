@@ -92,8 +92,8 @@ t.test('a job that runs: what stays, changes in place, is replaced or stopped', 
             Type: 'Edited',
             Name: 't',
             Fields: [{ Type: 'Added', Name: 'Env[A]', Old: '', New: 'b' }],
-            // The new one comes first: it counts as one that is not healthy.
-            Annotations: null,
+            // Once the new one is healthy, which comes first.
+            Annotations: ['forces create/destroy update'],
           },
         ],
         Updates: { create: 1, ignore: 2 },
@@ -108,6 +108,22 @@ t.test('a job that runs: what stays, changes in place, is replaced or stopped', 
         Updates: { ignore: 1, 'create/destroy update': 1 },
       },
     ],
+  })
+  const Update = { Canary: 1, MaxParallel: 1 }
+  const canary = await plan(web({ Count: 2, Update }, { Env: { A: 'b' } }))
+  t.match(canary.Diff, {
+    Fields: [],
+    TaskGroups: [
+      {
+        Objects: [{ Name: 'Update', Fields: [{ Name: 'Canary', Old: '0', New: '1' }] }],
+        Tasks: [{ Name: 't', Annotations: ['forces create/destroy update'] }],
+        Updates: { ignore: 2, canary: 1 },
+      },
+    ],
+  })
+  const inPlace = await plan(web({ Count: 2 }, { KillTimeout: 9e9, Services: [{ Name: 's' }] }))
+  t.match(inPlace.Diff, {
+    TaskGroups: [{ Tasks: [{ Name: 't', Annotations: ['forces in-place update'] }] }],
   })
   const job = (await server.ask('GET', '/v1/job/web')).json() as Json
   t.equal(JobModifyIndex, job['JobModifyIndex'])
