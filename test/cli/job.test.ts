@@ -108,6 +108,10 @@ t.test('what the examples ask for is registered, shown, evaluated and stopped', 
     code: 0,
     out: /\nSummary\n.*\nclock .*\n\nEvaluations\n(.*\n){3}\nAllocations\n/,
   })
+  t.match(
+    (await muster('job history -p example')).out,
+    /^Version .*\n1 .* clock \(1\)\n(.*\n)*\nVersion .*\n0 .* clock \(1\)\n$/,
+  )
   t.match((await muster('job history example')).out, /\n1 .* clock \(1\)\n0 .* clock \(1\)\n$/)
   const printed = join(folder, 'printed.json')
   await writeFile(printed, (await muster('job inspect -version 0 example')).out)

@@ -136,7 +136,7 @@ export const nomadRows: readonly Row[] = [
   row('eval delete', remove('/v1/evaluations', { EvalIDs: [unknownId] })),
   row('job allocs', jobs, get('/v1/job/compat/allocations')),
   row('job eval', jobs, put('/v1/job/compat/evaluate', { JobID: 'compat' }, ['EvalID'])),
-  row('job history', jobs, get('/v1/job/compat/versions', ['Versions', 'Diffs'])),
+  row('job history', jobs, get('/v1/job/compat/versions?diffs=true', ['Versions', 'Diffs'])),
   row('job inspect', jobs, get('/v1/job/compat', ['ID', 'TaskGroups', 'SubmitTime'])),
   row(
     'job revert',

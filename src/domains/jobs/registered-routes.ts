@@ -36,7 +36,14 @@ import {
   RegisteredJob,
   RevertBody,
 } from './shapes.ts'
-import { shownJob, shownStub, shownSummary, shownVersion, shownWarnings } from './shown.ts'
+import {
+  shownDiffs,
+  shownJob,
+  shownStub,
+  shownSummary,
+  shownVersion,
+  shownWarnings,
+} from './shown.ts'
 
 const priorityMax = 100
 const named = { job_id: text('The id of the job') }
@@ -124,7 +131,11 @@ export const registeredJobRoutes: readonly DescribedRoute[] = [
     summary: 'List the versions of a job',
     permission: 'namespace:read-job',
     params: named,
-    query: { ...blocking, ...inNamespace },
+    query: {
+      ...blocking,
+      ...inNamespace,
+      ...optionally({ diffs: flag('With what differs from one version to the next') }),
+    },
     reply: ok(JobVersionList),
     errors: ['not_found'],
     example: { url: '/v1/job/cache/versions' },
@@ -132,8 +143,13 @@ export const registeredJobRoutes: readonly DescribedRoute[] = [
       const { value } = await request.query(registeredJobMethods.versions, placeOf(request))
       if (value === null) return notFound
       const { job, versions } = value
-      const shown = () => versions.map((version) => shownVersion(version, job))
-      return { jsonOf: () => ({ Versions: shown(), Diffs: null }) }
+      const withDiffs = request.search.boolean('diffs') ?? false
+      return {
+        jsonOf: () => ({
+          Versions: versions.map((version) => shownVersion(version, job)),
+          Diffs: withDiffs ? shownDiffs(versions) : null,
+        }),
+      }
     },
   },
   {

@@ -1,6 +1,7 @@
 /** What routes of jobs take and answer. */
 import { Type, type TProperties, type TSchema } from 'typebox'
 import { count, flag, indexes, mapOf, Nanoseconds, nullable, text, Texts } from '../../api/shape.ts'
+import { DiffShape } from './diff-shapes.ts'
 import { partOf } from './draft-model.ts'
 import { jobBytesMax, JobSpec, TaskGroup } from './model.ts'
 import { Task } from './task-model.ts'
@@ -83,7 +84,14 @@ export const RegisteredJob = Type.Object(
 )
 
 export const JobVersionList = Type.Object(
-  { Versions: Type.Array(RegisteredJob), Diffs: Type.Null() },
+  {
+    Versions: Type.Array(RegisteredJob),
+    Diffs: nullable(
+      Type.Array(DiffShape, {
+        description: 'With `diffs`: what each version differs in from the one behind it',
+      }),
+    ),
+  },
   { title: 'JobVersions' },
 )
 

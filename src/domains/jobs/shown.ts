@@ -1,6 +1,7 @@
 /** Jobs as the API shows them. */
 import { exactNanoseconds, nanoseconds } from '../../lib/date-text.ts'
 import { FilterCompiler } from '../../rpc/filter/filter.ts'
+import { jobDiff } from './diff-model.ts'
 import { isParameterized } from './kind-model.ts'
 import type { JobSpec } from './model.ts'
 import type { WholeJob } from './queries.ts'
@@ -57,6 +58,21 @@ export function shownVersion(version: JobVersionRow, job: JobRow) {
     ModifyIndex: job.modifyIndex,
     JobModifyIndex: version.version === job.version ? job.jobModifyIndex : version.modifyIndex,
   }
+}
+
+/** Each with the one before it, the newest first. Null: there is one version alone. */
+export function shownDiffs(versions: readonly JobVersionRow[]) {
+  const diffs = versions.slice(0, -1).map((after, at) => {
+    const before = versions[at + 1] ?? after
+    const diff = jobDiff(before.spec, after.spec, { before: before.stop, after: after.stop })
+    const TaskGroups = diff.TaskGroups.map((group) => ({
+      ...group,
+      Tasks: group.Tasks.map((task) => ({ ...task, Annotations: null })),
+      Updates: null,
+    }))
+    return { ...diff, TaskGroups }
+  })
+  return diffs.length === 0 ? null : diffs
 }
 
 export function shownJob({ job, version }: WholeJob) {

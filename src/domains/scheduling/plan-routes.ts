@@ -1,5 +1,5 @@
 /** `PUT /v1/job/:id/plan`: a dry run. */
-import { Type, type TSchema } from 'typebox'
+import { Type } from 'typebox'
 import { refuseOtherRegionOf } from '../../api/request-checks.ts'
 import type { DescribedRoute } from '../../api/route.ts'
 import { count, flag, inNamespace, mapOf, nullable, ok, text, Time } from '../../api/shape.ts'
@@ -9,6 +9,7 @@ import { AllocationStub } from '../allocations/shapes.ts'
 import { shownStub } from '../allocations/shown.ts'
 import { shownEvaluation } from '../evaluations/shown.ts'
 import { Evaluation, PlacementMetrics } from '../evaluations/shapes.ts'
+import { DiffShape } from '../jobs/diff-shapes.ts'
 import { jobBodyBytesMax, JobShape } from '../jobs/shapes.ts'
 import { shownWarnings } from '../jobs/shown.ts'
 import { planMethods, type Desired, type PlannedJob } from './plan-methods.ts'
@@ -34,46 +35,6 @@ const DesiredShape = Type.Object(
     Preemptions: count('Of lower priority, that would end for these'),
   },
   { title: 'DesiredUpdates' },
-)
-
-const FieldShape = Type.Object(
-  {
-    Type: text('None, Added, Deleted or Edited'),
-    Name: Type.String(),
-    Old: Type.String(),
-    New: Type.String(),
-    Annotations: nullable(Type.Array(Type.String())),
-  },
-  { title: 'FieldDiff' },
-)
-
-/** Objects of objects are of the same shape; a schema says two levels. */
-const part = (objects: TSchema) => ({
-  Type: text('None, Added, Deleted or Edited'),
-  Name: Type.String(),
-  Fields: Type.Array(FieldShape),
-  Objects: Type.Array(objects),
-})
-const Inner = Type.Object(part(Type.Unknown({ description: 'Further ones within' })), {
-  title: 'ObjectDiff',
-})
-const TaskShape = Type.Object(
-  { ...part(Inner), Annotations: nullable(Type.Array(Type.String())) },
-  { title: 'TaskDiff' },
-)
-const GroupShape = Type.Object(
-  { ...part(Inner), Tasks: Type.Array(TaskShape), Updates: nullable(mapOf(count(''))) },
-  { title: 'TaskGroupDiff' },
-)
-const DiffShape = Type.Object(
-  {
-    Type: text('None, Added or Edited'),
-    ID: Type.String(),
-    Fields: Type.Array(FieldShape),
-    Objects: Type.Array(Inner),
-    TaskGroups: Type.Array(GroupShape),
-  },
-  { title: 'JobDiff' },
 )
 
 const JobPlan = Type.Object(

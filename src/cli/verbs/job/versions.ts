@@ -7,8 +7,26 @@ import { jobPath, type FoundJob } from './find.ts'
 /** Those that are kept, the newest first. */
 export async function readVersions(
   client: ApiClient,
-  { id, namespace }: Pick<FoundJob, 'id' | 'namespace'>,
+  found: Pick<FoundJob, 'id' | 'namespace'>,
 ): Promise<readonly JsonObject[]> {
-  const json = objectOf(await client.get(jobPath(id, '/versions'), { namespace }))
-  return listOf(json['Versions']).map(objectOf)
+  return (await readHistory(client, found, { diffs: false })).versions
+}
+
+type History = {
+  readonly versions: readonly JsonObject[]
+  /** What each differs in from the one behind it; none of the last one. */
+  readonly diffs: readonly JsonObject[]
+}
+
+export async function readHistory(
+  client: ApiClient,
+  { id, namespace }: Pick<FoundJob, 'id' | 'namespace'>,
+  { diffs }: { readonly diffs: boolean },
+): Promise<History> {
+  const search = { namespace, ...(diffs && { diffs: 'true' }) }
+  const json = objectOf(await client.get(jobPath(id, '/versions'), search))
+  return {
+    versions: listOf(json['Versions']).map(objectOf),
+    diffs: listOf(json['Diffs'] ?? []).map(objectOf),
+  }
 }
