@@ -1,12 +1,10 @@
 /** What may be asked about tokens. `issue.ts` makes them, at the leader. */
 import { Type, type Static } from 'typebox'
-import type { Reader } from '../../fsm/domain.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { onePage, Page, startOf } from '../../rpc/list.ts'
-import { defineLeaderMethod, defineQuery, type QueryContext } from '../../rpc/method.ts'
+import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
 import { secretHasher } from '../host.ts'
 import { denied } from '../../rpc/refusal.ts'
-import { hashOf } from './authorizer.ts'
 import { deleteTokens, updateToken, type UpdateToken } from './commands.ts'
 import {
   bootstrapNoLonger,
@@ -28,10 +26,11 @@ import {
   TokenType,
   type TokenRow,
 } from './model.ts'
-import { aclIndex, allTokens, listedMax, tokenByAccessor, tokenByHash } from './queries.ts'
+import { ownRow } from './own-token.ts'
+import { aclIndex, allTokens, listedMax, tokenByAccessor } from './queries.ts'
 import { shownRights } from './rights.ts'
 import { policiesOf } from './rule-sets.ts'
-import { aclSettings, assertAclEnabled, batchTokens } from './services.ts'
+import { aclSettings, assertAclEnabled } from './services.ts'
 import { shownPolicyStub, shownToken, tokenFilters, type ShownToken } from './shown.ts'
 
 const Names = Type.Immutable(Type.Array(Type.String()))
@@ -104,16 +103,6 @@ const read = defineQuery({
     return { value, index: row?.modifyIndex ?? aclIndex(reader, 'tokens') }
   },
 })
-
-/** null: there is none. A batch token is opened, for it is not stored. */
-function ownRow(
-  reader: Reader,
-  token: string,
-  { service }: Pick<QueryContext, 'service'>,
-): TokenRow | null {
-  const stored = tokenByHash(reader, hashOf(token))
-  return stored ?? service(batchTokens).open(reader, token)?.row ?? null
-}
 
 /** Every token may read its own rights. */
 const self = defineQuery({

@@ -3,7 +3,14 @@ import { Type } from 'typebox'
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { onePage, Page } from '../../rpc/list.ts'
-import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
+import type { Reader } from '../../fsm/domain.ts'
+import {
+  defineLeaderMethod,
+  defineQuery,
+  type LeaderContext,
+  type QueryContext,
+} from '../../rpc/method.ts'
+import { mustMay } from '../../rpc/refusal.ts'
 import { removePolicy, removeRole, storePolicy, storeRole } from './commands.ts'
 import { unknown } from './issue.ts'
 import {
@@ -19,6 +26,8 @@ import {
 } from './model.ts'
 import { newestRuleOf, parsePolicy } from './policy-model.ts'
 import { checkNothingTwice } from './policy-source-model.ts'
+import { policiesOf } from './rule-sets.ts'
+import { ownRow } from './own-token.ts'
 import { aclIndex, allPolicies, allRoles, listedMax, policyOf, roleOf } from './queries.ts'
 import { assertAclEnabled } from './services.ts'
 import { policyFilters, shownPolicy, shownPolicyStub, shownRole } from './shown.ts'
@@ -28,17 +37,22 @@ const Named = Type.Object({ name: AclName })
 /** What is there already is refused. */
 const IsNew = { isNew: Type.Optional(Type.Boolean()) }
 
+const readsAll = { resource: 'acl', access: 'read' } as const
+/** As at Nomad: whoever may not read all policies reads those that its own rights follow from. */
+const OrOwn = { orOwn: Type.Optional(Type.Boolean()) }
+
 const listPolicies = defineQuery({
   kind: 'query',
   name: 'acl.policies',
-  args: Type.Object(Page),
-  requires: () => ({ resource: 'acl', access: 'read' }),
+  args: Type.Object({ ...Page, ...OrOwn }),
+  requires: ({ orOwn }) => (orOwn === true ? { resource: 'none' } : readsAll),
   query: async (reader, { prefix, ...page }, context) => {
     assertAclEnabled(context)
+    const own = context.may(readsAll) ? null : ownNames(reader, context)
     const value = await onePage(context, page, {
       pages: allPolicies(reader, prefix),
       keyOf: (row) => [row.name],
-      show: shownPolicyStub,
+      show: (row) => (own === null || own.has(row.name) ? shownPolicyStub(row) : null),
       filter: policyFilters.compile(page.filter),
       max: listedMax,
     })
@@ -46,13 +60,22 @@ const listPolicies = defineQuery({
   },
 })
 
+/** Throws `permission_denied` for callers without a token. */
+function ownNames(reader: Reader, context: QueryContext): ReadonlySet<string> {
+  const { token } = context.caller
+  if (token === null) mustMay(context, readsAll)
+  const row = token === null ? null : ownRow(reader, token, context)
+  return new Set(row === null ? [] : policiesOf(reader, row).map(({ name }) => name))
+}
+
 const readPolicy = defineQuery({
   kind: 'query',
   name: 'acl.policy',
-  args: Named,
-  requires: () => ({ resource: 'acl', access: 'read' }),
+  args: Type.Object({ name: AclName, ...OrOwn }),
+  requires: ({ orOwn }) => (orOwn === true ? { resource: 'none' } : readsAll),
   query: (reader, { name }, context) => {
     assertAclEnabled(context)
+    if (!context.may(readsAll) && !ownNames(reader, context).has(name)) mustMay(context, readsAll)
     const row = policyOf(reader, name)
     const value = row === null ? null : shownPolicy(row)
     return { value, index: row?.modifyIndex ?? aclIndex(reader, 'policies') }

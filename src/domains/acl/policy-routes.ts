@@ -56,13 +56,16 @@ export const policyRoutes: readonly DescribedRoute[] = [
   {
     method: 'GET',
     path: '/v1/acl/policies',
-    summary: 'List policies',
-    permission: 'acl:read',
+    summary: 'List policies: all with `acl:read`, else those of the token',
+    permission: 'filtered',
     query: { ...blocking, ...listing },
     reply: ok(Type.Array(PolicyStub)),
     example: {},
     handle: async (request) => {
-      const { value } = await request.query(policyMethods.listPolicies, pageOf(request))
+      const { value } = await request.query(policyMethods.listPolicies, {
+        ...pageOf(request),
+        orOwn: true,
+      })
       return listReply(value)
     },
   },
@@ -82,7 +85,7 @@ export const policyRoutes: readonly DescribedRoute[] = [
   {
     method: 'GET',
     path: '/v1/acl/policy/:name',
-    summary: 'Read a policy',
+    summary: 'Read a policy: one of the token itself needs no right',
     permission: 'acl:read',
     params: named,
     query: blocking,
@@ -91,7 +94,7 @@ export const policyRoutes: readonly DescribedRoute[] = [
     example: { url: '/v1/acl/policy/app' },
     handle: async (request) => {
       const name = request.parameter('name')
-      const { value } = await request.query(policyMethods.readPolicy, { name })
+      const { value } = await request.query(policyMethods.readPolicy, { name, orOwn: true })
       return value === null ? { status: 404, text: 'ACL policy not found' } : { json: value }
     },
   },

@@ -188,13 +188,22 @@ export function namesOf(fields: Fields, member: string): readonly string[] | nul
 }
 
 function tokenFieldsOf(fields: Fields) {
-  return {
+  const given = {
     name: fields.text('Name') ?? null,
     description: fields.text('Description') ?? null,
     type: typeOf(fields.text('Type') ?? ''),
     policies: namesOf(fields, 'Policies'),
     roles: namesOf(fields, 'Roles'),
   }
+  if (given.type === 'management') {
+    const [member] = (['policies', 'roles'] as const).filter((one) => (given[one] ?? []).length > 0)
+    if (member !== undefined) {
+      const name = member === 'policies' ? 'Policies' : 'Roles'
+      const text = `${name} must be empty where Type is management: such a token may do everything`
+      throw new MusterError('invalid_argument', text)
+    }
+  }
+  return given
 }
 
 function typeOf(text: string): TokenType | null {

@@ -46,6 +46,7 @@ const open: Readonly<Record<string, string>> = {
 
 /** Lists and reads that show each caller what it may see. */
 const filtered: ReadonlySet<string> = new Set([
+  'GET /v1/acl/policies',
   'GET /v1/namespaces',
   'GET /v1/vars',
   'GET /v1/jobs',

@@ -119,6 +119,16 @@ void t.test('a token may do what its policies and roles say', async (t) => {
   t.notMatch(own.body, /Rules/)
   t.same((await manage('GET', '/v1/acl/policy/self')).json(), [], 'management needs none')
   t.equal((await as(undefined)('GET', '/v1/acl/policy/self')).status, 403)
+  t.match((await mine('GET', '/v1/acl/policies')).json(), [{ Name: 'ops' }, { Name: 'p' }])
+  t.match((await mine('GET', '/v1/acl/policies?prefix=o')).json(), { length: 1 })
+  t.match((await mine('GET', '/v1/acl/policy/ops')).json(), { Rules: 'operator = "read"' })
+  await manage('PUT', '/v1/acl/policy/of-others', { Rules: 'operator = "read"' })
+  for (const name of ['of-others', 'none']) {
+    t.equal((await mine('GET', `/v1/acl/policy/${name}`)).status, 403, name)
+  }
+  t.equal((await as(undefined)('GET', '/v1/acl/policies')).status, 403)
+  t.match((await manage('GET', '/v1/acl/policies?prefix=o')).json(), { length: 2 })
+  await manage('DELETE', '/v1/acl/policy/of-others')
 
   await manage('PUT', '/v1/acl/policy/ops', { Rules: 'operator = "deny"' })
   t.equal((await mine('GET', '/v1/operator/raft/configuration')).status, 403, 'a changed policy')
@@ -249,6 +259,18 @@ void t.test('what is wrong is refused, and nothing is written', async (t) => {
       '/v1/acl/token',
       { Type: 'management', ExpirationTime: '2001-01-01T00:00:00Z' },
       /lasts/,
+    ],
+    [
+      'PUT',
+      '/v1/acl/token',
+      { Type: 'management', Policies: ['p'] },
+      /Policies must be empty where Type is management/,
+    ],
+    [
+      'PUT',
+      '/v1/acl/token',
+      { Type: 'management', Roles: ['r'] },
+      /Roles must be empty where Type/,
     ],
     ['PUT', '/v1/acl/token', { Type: 'management', Policies: [7] }, /Policies must be an object/],
     ['PUT', '/v1/acl/token', undefined, /body is empty/],
