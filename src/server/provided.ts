@@ -6,7 +6,7 @@ import { userEventPool } from '../gossip-pool/user-event-pool.ts'
 import { nodeOfAgent } from '../runtime/agent-node.ts'
 import type { RuntimeDependencies } from '../runtime/process.ts'
 import type { Reloadable } from '../runtime/reload.ts'
-import { readResetIndex } from './acl-reset.ts'
+import { resetFileIn } from './acl-reset.ts'
 import { ServerCatalogLink } from './catalog-link.ts'
 import type { Cluster } from './cluster.ts'
 import { serverKnownNodes } from './known-nodes.ts'
@@ -44,7 +44,7 @@ export function providedBy(options: ProvidedOptions): ServerParts {
   const catalogLink = new ServerCatalogLink({ consensus, link, view, propose, clock })
   opened.defer(() => catalogLink.stop())
   return {
-    acl: { ...config.acl, readResetIndex: () => readResetIndex(dataDir) },
+    acl: { ...config.acl, resetFile: resetFileIn(dataDir) },
     clusterKeys,
     raft: raftControl({
       node,

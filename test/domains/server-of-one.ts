@@ -45,6 +45,7 @@ import { Leadership } from '../../src/server/leadership.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { watchParameters } from '../support/read-parameters.ts'
 import { ReplyShapes } from '../support/reply-shapes.ts'
+import { resetFileIn } from '../../src/server/acl-reset.ts'
 import { sweepRows } from './row-faults.ts'
 
 const self = { id: 's1', name: 'one', address: '127.0.0.1:4647', role: 'voter' as const }
@@ -120,7 +121,7 @@ export type ServerOfOneOptions = {
   readonly acl?: {
     readonly enabled: boolean
     readonly defaultPolicy?: 'allow' | 'deny'
-    readonly resetIndex?: () => number | null
+    readonly resetFile?: ReturnType<typeof resetFileIn>
   }
   /** Default: none. */
   readonly scripts?: 'none' | 'files' | 'all'
@@ -213,7 +214,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     acl: {
       ...aclSettings,
       bootstrapToken: null,
-      readResetIndex: async () => options.acl?.resetIndex?.() ?? null,
+      resetFile: options.acl?.resetFile ?? resetFileIn(folder),
     },
     clusterKeys,
     raft,
@@ -425,13 +426,11 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
           clock: systemClock,
           duties: ['keyring', 'sessions', 'keys']
             .filter((name) => composed.duties.some((duty) => duty.name === name))
-            .map((name) => ({
-              name,
-              start: () => server.startDuty(name),
-            })),
+            .map((name) => ({ name, start: () => server.startDuty(name) })),
           logger: log,
         })
   await composed.start()
+  machine.onReplaced(() => composed.replaced())
   t.teardown(async () => {
     await leadership?.stop()
     await http.stop(0)

@@ -4,6 +4,7 @@ import { authorizer, readBarrier, stateReader, textSealer } from '../host.ts'
 import { aclAuthorizer } from './authorizer.ts'
 import { RuleSets } from './rule-sets.ts'
 import { BatchTokens } from './batch-tokens.ts'
+import { BootstrapReset } from './bootstrap-reset.ts'
 import { aclCommands } from './commands.ts'
 import { capabilityMethods } from './capability-methods.ts'
 import { capabilityRoutes } from './capability-routes.ts'
@@ -21,10 +22,17 @@ import { useCommands } from './use-commands.ts'
 import { spendUseMethod } from './use-methods.ts'
 import { aclMethods } from './methods.ts'
 import { policyMethods } from './policy-methods.ts'
+import { bootstrapOf } from './queries.ts'
 import { policyRoutes } from './policy-routes.ts'
 import { sysPolicyRoutes } from './sys-policy-routes.ts'
 import { tokenRoutes } from './routes.ts'
-import { aclSettings, batchTokens, freshRuleSets, loginRenewal } from './services.ts'
+import {
+  aclSettings,
+  batchTokens,
+  bootstrapReset,
+  freshRuleSets,
+  loginRenewal,
+} from './services.ts'
 import {
   aclBootstraps,
   aclPolicies,
@@ -60,6 +68,16 @@ export const aclDomain = defineDomain({
   reactions: tokenReactions,
   services: [
     defineService(loginRenewal, { create: () => ({ current: null }) }),
+    defineService(bootstrapReset, {
+      create: ({ service, log }) =>
+        new BootstrapReset({
+          file: service(aclSettings).resetFile,
+          presentIndex: () => bootstrapOf(service(stateReader))?.index ?? null,
+          log: log.named('acl'),
+        }),
+      start: (reset) => reset.removeStale(false),
+      replaced: (reset) => void reset.removeAny(),
+    }),
     defineService(batchTokens, {
       create: ({ service, clock }) =>
         new BatchTokens({
@@ -124,6 +142,8 @@ export const aclDomain = defineDomain({
       name: 'acl',
       start: ({ service, ...context }) => {
         const { enabled, bootstrapToken } = service(aclSettings)
+        // A leader has applied all that is committed.
+        void service(bootstrapReset).removeStale(true)
         return startAclDuties({
           ...context,
           bootstrapToken: enabled ? bootstrapToken : null,

@@ -30,7 +30,7 @@ import { ownRow } from './own-token.ts'
 import { aclIndex, allTokens, listedMax, tokenByAccessor } from './queries.ts'
 import { shownRights } from './rights.ts'
 import { policiesOf } from './rule-sets.ts'
-import { aclSettings, assertAclEnabled } from './services.ts'
+import { aclSettings, assertAclEnabled, bootstrapReset } from './services.ts'
 import { shownPolicyStub, shownToken, tokenFilters, type ShownToken } from './shown.ts'
 
 const Names = Type.Immutable(Type.Array(Type.String()))
@@ -62,10 +62,15 @@ const bootstrap = defineLeaderMethod({
   requires: () => ({ resource: 'none' }),
   run: async (context, { secret, forConsul }): Promise<CreatedToken> => {
     assertAclEnabled(context)
-    const resetIndex = await context.service(aclSettings).readResetIndex()
-    return forConsul === true
-      ? issueFirstToken(context, secret, resetIndex, bootstrapNoLonger)
-      : issueFirstToken(context, secret, resetIndex)
+    const reset = context.service(bootstrapReset)
+    const resetIndex = await reset.read()
+    try {
+      return forConsul === true
+        ? await issueFirstToken(context, secret, resetIndex, bootstrapNoLonger)
+        : await issueFirstToken(context, secret, resetIndex)
+    } finally {
+      if (resetIndex !== null) await reset.removeStale(true)
+    }
   },
 })
 

@@ -5,6 +5,7 @@ import { MusterError } from '../../lib/errors.ts'
 import type { LeaderContext } from '../../rpc/method.ts'
 import type { BatchTokens } from './batch-tokens.ts'
 import type { AclSettings } from './authorizer.ts'
+import type { BootstrapReset, ResetFile } from './bootstrap-reset.ts'
 import type { MountLifetimes } from './lifetime-model.ts'
 import type { TokenRow } from './model.ts'
 import type { RuleSets } from './rule-sets.ts'
@@ -15,8 +16,7 @@ export const aclSettings = serviceKey<
   AclSettings & {
     /** Of the configuration, for the first token; null: none. */
     readonly bootstrapToken: string | null
-    /** What an operator wrote to allow one more beginning; null: nothing. */
-    readonly readResetIndex: () => Promise<number | null>
+    readonly resetFile: ResetFile
   }
 >('acl.settings')
 
@@ -39,6 +39,8 @@ export type LoginRenewal = {
 
 /** Filled in by the domain of login methods: `service(loginRenewal).current = …`. null: such tokens are not renewed. */
 export const loginRenewal = serviceKey<{ current: LoginRenewal | null }>('acl.loginRenewal')
+
+export const bootstrapReset = serviceKey<BootstrapReset>('acl.bootstrapReset')
 
 export const batchTokens = serviceKey<BatchTokens>('acl.batchTokens')
 

@@ -41,7 +41,14 @@ void t.test('the first token is made once, and again when an operator says so', 
   let resetIndex: number | null = null
   const server = await serverOfOne(t, {
     begin: false,
-    acl: { enabled: true, resetIndex: () => resetIndex },
+    acl: {
+      enabled: true,
+      resetFile: {
+        path: 'reset',
+        read: async () => resetIndex,
+        remove: async () => void (resetIndex = null),
+      },
+    },
   })
   const first = await server.ask('PUT', '/v1/acl/bootstrap')
   t.equal(first.status, 200)
