@@ -33,7 +33,10 @@ export const nodesDomain = defineDomain({
   tables: [nodes, stormBrake],
   commands: { ...nodeCommands, ...brakeCommands },
   services: [
-    defineService(nodeHeartbeats, { create: () => new Heartbeats() }),
+    defineService(nodeHeartbeats, {
+      create: () => new Heartbeats(),
+      replaced: (heartbeats) => heartbeats.replaced(),
+    }),
     defineService(nodeAdmission, { create: ({ clock }) => new NodeAdmission(clock) }),
     defineService(nodeUplinks, {
       create: ({ service, clock, log }) => {

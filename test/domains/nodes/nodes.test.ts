@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { computedClassOf } from '../../../src/domains/nodes/computed-class.ts'
 import { updateStatus } from '../../../src/domains/nodes/commands.ts'
+import { nodes } from '../../../src/domains/nodes/table.ts'
 import { eventually, eventuallyTrue } from '../../support/eventually.ts'
 import { serverOfOne, type ServerOfOne, type ServerOfOneOptions } from '../server-of-one.ts'
 import { openAgent, secretOf } from './agent.ts'
@@ -70,6 +71,37 @@ t.test('registers, is ready at its first heartbeat, and is shown with all fields
   await agent.ask('nodes.register', { spec: specOf('box', { nodeClass: 'slow' }) })
   t.match(await read(server), { NodeClass: 'slow', Status: 'ready', Events: { length: 1 } })
 })
+
+t.test(
+  'a restored record becomes what its agent says now, and no unchanged one is written',
+  async (t) => {
+    const server = await serverOfOne(t, { begin: false })
+    const port = await server.listen()
+    let duty = server.startDuty('nodes')
+    t.teardown(() => duty.stop())
+    const agent = await openAgent(t, port, { nodeId: id, name: 'box', spec: { nodeClass: 'slow' } })
+    await agent.ask('nodes.register', { spec: specOf('box') })
+    const same = await registered(t, port, other, 'same')
+    const { bytes } = await server.ask('GET', '/v1/operator/snapshot')
+    await agent.ask('nodes.register', { spec: specOf('box', { nodeClass: 'slow' }) })
+    const { status, body } = await server.ask('PUT', '/v1/operator/snapshot', bytes)
+    t.equal(status, 200, body)
+    t.match(await read(server), { NodeClass: 'fast' })
+    // As a leader does whose state was replaced.
+    await duty.stop()
+    duty = server.startDuty('nodes')
+    await same.ask('nodes.heartbeat', {})
+    await agent.ask('nodes.heartbeat', {})
+    await ready(server)
+    await ready(server, other)
+    await eventuallyTrue(
+      'it is read anew',
+      async () => (await read(server))['NodeClass'] === 'slow',
+    )
+    const node = server.machine.reader().get(nodes, [other])
+    t.equal(node?.events.length, 1)
+  },
+)
 
 t.test('the class is that of machines that are alike', (t) => {
   const box = computedClassOf(specOf('box'))
