@@ -35,8 +35,15 @@ export type Range = {
   readonly from?: Key
 }
 
-/** `id` '': it has heard of none yet. `predecessors`: whose log went on as this one when their quorum was lost, the oldest first. */
-export type StateCluster = { readonly id: string; readonly predecessors: readonly string[] }
+/**
+ * `id` '': it has heard of none yet. `predecessors`: whose log went on as this one when their quorum was lost, the oldest first.
+ * `beginsAt`: the entry with which it did; absent: there are none, or that entry is not in yet.
+ */
+export type StateCluster = {
+  readonly id: string
+  readonly predecessors: readonly string[]
+  readonly beginsAt?: number
+}
 
 /**
  * Reads of one consistent state. Whatever is read through it is remembered, so that a reader can be parked

@@ -219,7 +219,8 @@ export class BatchReader implements Reader {
 }
 
 function clusterOf({ clusterId, succession }: Configuration): StateCluster {
-  return { id: clusterId, predecessors: succession?.predecessors ?? [] }
+  const { predecessors = [], beginsAt = 0 } = succession ?? {}
+  return { id: clusterId, predecessors, ...(beginsAt > 0 && { beginsAt }) }
 }
 
 /** What all keys of the rows (null), or of an index, begin with. */

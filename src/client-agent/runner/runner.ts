@@ -18,7 +18,7 @@ import { Canaries } from './canaries.ts'
 import { Ends } from './ends.ts'
 import { LostContact, type LostContactOptions } from './lost-contact.ts'
 import { Reports } from './reports.ts'
-import { isOfLog, SeenLog } from './seen-log.ts'
+import { indexInLog, SeenLog } from './seen-log.ts'
 import { WorkServers } from './servers.ts'
 import { AllocationFolder } from './task-folders.ts'
 import { TemplateData } from './templates/template-data.ts'
@@ -85,7 +85,7 @@ export class Runner {
   async start(): Promise<void> {
     const { store } = this.#options
     const log = await store.loadLog()
-    let index = 0
+    let index = log?.beginsAt ?? 0
     for (const kept of await store.load()) {
       this.#hold(kept.assigned.id, { kept })
       // An answer of a server that has not seen these yet must not end them.
@@ -194,8 +194,10 @@ export class Runner {
     for (const [id, runner] of this.#held) if (!listed.has(id)) runner.stop()
     const news = allocations.filter(([id, modifyIndex]) => {
       const held = this.#held.get(id)
-      // Those of a restored state may be lower.
-      return isOther || held?.assigned.allocModifyIndex !== modifyIndex
+      if (isOther || held?.assigned.allocModifyIndex !== modifyIndex) return true
+      // The agent ended before it had read what this cluster says of it.
+      const { state } = held.assigned
+      return log !== undefined && state !== undefined && state.cluster !== log.cluster
     })
     await this.#read(news.map(([id]) => id))
     await this.#endLost(listed)
@@ -225,7 +227,8 @@ export class Runner {
   /** Before anything of it is followed, so that an agent that ends now compares no index of it with one of another. */
   async #keepLog(log: LogOrigin): Promise<void> {
     const { log: before } = this.#seen
-    if (before !== null && isOfLog(before, log.cluster)) return
+    const isKept = before?.cluster === log.cluster
+    if (isKept && (log.beginsAt === undefined || log.beginsAt === before.beginsAt)) return
     await this.#options.store.saveLog(log).catch((error: unknown) => {
       this.#options.log.error('it is not kept of which cluster the work is', {
         error: textOf(error),
@@ -306,8 +309,9 @@ export class Runner {
 
 /** How far the log was seen when a server told of it; 0: that was another log. */
 function indexIn(log: LogOrigin | null, { state, allocModifyIndex }: Assigned): number {
-  if (state === undefined) return allocModifyIndex
-  return log === null || isOfLog(log, state.cluster) ? state.index : 0
+  // Told by a server of an earlier version, which knows of no beginning of a successor.
+  if (state === undefined) return log?.beginsAt === undefined ? allocModifyIndex : 0
+  return log === null ? state.index : indexInLog(log, state.cluster, state.index)
 }
 
 /** In the data folder of an agent. */

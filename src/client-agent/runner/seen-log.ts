@@ -1,7 +1,11 @@
 /**
  * How far this agent has seen the log of the servers, so that an answer of a server that is behind undoes nothing. Another
  * cluster's log is another one, whose indexes are not compared: after the loss of all servers an operator begins a new cluster and
- * restores a backup. One whose log goes on from the loss of its quorum is not.
+ * restores a backup.
+ *
+ * So is the log of a successor, which a cluster goes on as after the loss of its quorum: entries that this agent had seen may be lost.
+ * From the entry on that begins the successor, a server of it knows all that is left of the log before. One that does not know that
+ * entry yet is behind; and once the successor was heard, members of the cluster before are not believed any more.
  */
 import type { LogOrigin } from '../../domains/allocations/log-model.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -54,12 +58,8 @@ export class SeenLog {
 
   /** Whether the answer is of another log than the answers before. Throws `unavailable` for one that is not to be believed. */
   isOther({ index, log, isUsed }: SeenAnswer): boolean {
-    const isOther = log !== undefined && isOtherThan(this.#log, log)
-    if (log !== undefined && !this.#mayFollow(log, isUsed === true)) {
-      throw this.#refused(
-        `the servers are of another cluster (${log.cluster}), into which nothing was restored: they know entry ${index}, this agent ${this.#index} of the one before`,
-      )
-    }
+    if (log !== undefined) this.#mustBeFollowed(log, index, isUsed === true)
+    const isOther = log !== undefined && this.#log !== null && isOtherThan(this.#log, log)
     if (isOther || index >= this.#index) return isOther
     // It would end what was placed since.
     throw this.#refused(`a server is behind: it knows entry ${index}, this agent ${this.#index}`)
@@ -68,17 +68,39 @@ export class SeenLog {
   /** All of the answer is known. */
   took({ index, log }: Omit<SeenAnswer, 'isUsed'>): void {
     this.#index = index
-    // An old member of a line that went on says less of it.
-    const isOlder = log !== undefined && this.#log?.predecessors.includes(log.cluster) === true
-    if (log !== undefined && !isOlder) this.#log = log
+    // A server of an earlier version says less of it.
+    if (log !== undefined)
+      this.#log = log.cluster === this.#log?.cluster ? { ...this.#log, ...log } : log
     this.#refusing = null
   }
 
-  /** However long another log is: a cluster that was just begun lists nothing that ran before. */
-  #mayFollow(log: LogOrigin, isUsed: boolean): boolean {
+  #mustBeFollowed(log: LogOrigin, index: number, isUsed: boolean): void {
     const { list } = this.#options
-    if (list !== undefined) return !isOtherThan(list.log, log)
-    return isUsed || log.isRestored === true || !isOtherThan(this.#log, log)
+    const before = list === undefined ? this.#log : list.log
+    if (before === null || before.cluster === log.cluster) return
+    if (before.predecessors.includes(log.cluster)) {
+      throw this.#refused(
+        `a server is of cluster ${log.cluster}, which lost its quorum and went on as ${before.cluster}`,
+      )
+    }
+    if (log.predecessors.includes(before.cluster)) {
+      const { beginsAt } = log
+      if (beginsAt === undefined) return
+      if (index < beginsAt) {
+        throw this.#refused(
+          `a server is behind: it knows entry ${index}, its cluster goes on from the one before at ${beginsAt}`,
+        )
+      }
+      if (list === undefined) return
+    } else if (list === undefined && (isUsed || log.isRestored === true)) {
+      return
+    }
+    // However long its log is: a cluster that was just begun lists nothing that ran before.
+    throw this.#refused(
+      list === undefined
+        ? `the servers are of another cluster (${log.cluster}), into which nothing was restored: they know entry ${index}, this agent ${this.#index} of the one before`
+        : `the servers are of another cluster (${log.cluster}), whose list of what is to run here is not followed yet`,
+    )
   }
 
   #refused(reason: string): MusterError {
@@ -96,21 +118,15 @@ export class SeenLog {
   }
 }
 
-/** Null: no server has told of the one before. */
-function isOtherThan(before: LogOrigin | null, log: LogOrigin): boolean {
-  return before !== null && !isLineOf(log, before)
+/** Whether no index of the one may be compared with one of the other. */
+function isOtherThan(before: LogOrigin, log: LogOrigin): boolean {
+  if (before.cluster === log.cluster) return false
+  // Servers of earlier versions do not say where the successor begins: its log goes on as the same one.
+  return !log.predecessors.includes(before.cluster) || log.beginsAt !== undefined
 }
 
-/** Whether an index of the one may be compared with one of the other. */
-function isLineOf(one: LogOrigin, other: LogOrigin): boolean {
-  return (
-    one.cluster === other.cluster ||
-    one.predecessors.includes(other.cluster) ||
-    other.predecessors.includes(one.cluster)
-  )
-}
-
-/** The same for an index of a state of `cluster`. */
-export function isOfLog({ cluster, predecessors }: LogOrigin, of: string): boolean {
-  return cluster === of || predecessors.includes(of)
+/** How far the log was seen when a server of `cluster` was at `index`; 0: that was another log. */
+export function indexInLog(log: LogOrigin, cluster: string, index: number): number {
+  if (cluster === log.cluster) return index
+  return log.beginsAt === undefined && log.predecessors.includes(cluster) ? index : 0
 }

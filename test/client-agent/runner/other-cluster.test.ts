@@ -131,7 +131,48 @@ t.test('what was seen of the new cluster is known over a restart of the agent', 
   t.notOk(second.find(kept)?.isOver, 'a server of it that is behind ends nothing')
 })
 
-t.test('a cluster recovered from the loss of its quorum goes on with the log', async (t) => {
+t.test(
+  'a cluster recovered from the loss of its quorum is followed as far as it goes',
+  async (t) => {
+    const { folder, servers, runner, kept, later, archive } = await disaster(t)
+    const recovered: LogOrigin = { cluster: 'recovered', predecessors: ['lost'], beginsAt: 150 }
+    servers.beginAnew(149, recovered, new Map())
+    await answers(servers)
+    t.notOk(runner.find(kept)?.isOver, 'one that is still behind ends nothing')
+    servers.beginAnew(150, recovered, archive)
+    await servers.becomes(later, 'complete')
+    t.notOk(runner.find(kept)?.isOver)
+    const next = servers.place(8_108, 'service', long)
+    await servers.becomes(next, 'running')
+    t.ok(servers.index < 200, 'long before its log is as long as the one before')
+    servers.beginAnew(1_000, lost, new Map())
+    await answers(servers)
+    t.notOk(runner.find(kept)?.isOver, 'a server of the one before ends nothing')
+    await leave(runner)
+    const second = await startedRunner(t, servers, { folder })
+    await answers(servers)
+    t.notOk(second.find(kept)?.isOver, 'nor after a restart of the agent')
+    servers.beginAnew(160, recovered, archive)
+    await servers.becomes(next, 'complete')
+    t.notOk(second.find(kept)?.isOver)
+  },
+)
+
+t.test('an agent that ended before it had read all of a successor reads it then', async (t) => {
+  const { folder, servers, runner, kept, later } = await disaster(t)
+  await leave(runner)
+  const recovered: LogOrigin = { cluster: 'recovered', predecessors: ['lost'], beginsAt: 150 }
+  const log = { version: 1, log: recovered }
+  await writeFile(join(workFolders(folder).state, 'log'), JSON.stringify(log))
+  servers.beginAnew(150, recovered, servers.saved())
+  const second = await startedRunner(t, servers, { folder })
+  await until(
+    () => [kept, later].every((id) => second.find(id)?.assigned.state?.cluster === 'recovered'),
+    () => 'they are not read anew',
+  )
+})
+
+t.test('servers that do not say where a successor begins go on with the log before', async (t) => {
   const { servers, runner, kept, later, archive } = await disaster(t)
   const recovered: LogOrigin = { cluster: 'recovered', predecessors: ['lost'] }
   servers.beginAnew(150, recovered, archive)
@@ -139,7 +180,7 @@ t.test('a cluster recovered from the loss of its quorum goes on with the log', a
   t.notOk(runner.find(later)?.isOver, 'one that is behind ends nothing')
   servers.beginAnew(300, recovered, archive)
   await servers.becomes(later, 'complete')
-  servers.beginAnew(250, lost, new Map())
+  servers.beginAnew(350, lost, new Map())
   await answers(servers)
   t.notOk(runner.find(kept)?.isOver, 'nor does a server of the one before')
 })
