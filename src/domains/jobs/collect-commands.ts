@@ -3,7 +3,13 @@ import { Type } from 'typebox'
 import type { Applied, Change } from '../../fsm/domain.ts'
 import { Count } from '../../fsm/row-schema.ts'
 import { defineCommand, removeRow, replace } from '../define.ts'
-import { JobId, keyOfJob, NamespaceName, workloadsVersion } from '../evaluations/model.ts'
+import {
+  JobId,
+  keyOfJob,
+  NamespaceName,
+  settledWorkloadsVersion,
+  workloadsVersion,
+} from '../evaluations/model.ts'
 import { jobOf, parentOf, scalingsOf } from './queries.ts'
 import type { ScalingRow } from './scale-model.ts'
 import { withChildren, type Moved } from './state-model.ts'
@@ -29,10 +35,12 @@ export const collectJobs = defineCommand({
   load: async (reader, { jobs: seen }) => {
     const found: Collected[] = []
     let scalingCount = 0
+    // Programs of the first jobs leave them.
+    const forgetsScalings = reader.commandVersion >= settledWorkloadsVersion
     for (const { namespace, id, modifyIndex } of seen) {
       const row = jobOf(reader, namespace, id)
       if (row === null || row.modifyIndex !== modifyIndex || !isOver(row)) continue
-      const scaled = await scalingsOf(reader, namespace, id)
+      const scaled = forgetsScalings ? await scalingsOf(reader, namespace, id) : []
       scalingCount += scaled.length
       if (found.length > 0 && scalingCount > scalingsCollectedMax) break
       found.push({ row, parent: parentOf(reader, row), scaled })

@@ -1,9 +1,10 @@
 /** What is over is forgotten, and nothing that is still asked for. */
 import t, { type Test } from 'tap'
 import { lostDescription } from '../../../src/domains/allocations/window-model.ts'
+import { settledWorkloadsVersion } from '../../../src/domains/evaluations/model.ts'
 import { openEvaluationsOfJob } from '../../../src/domains/evaluations/queries.ts'
 import { versionKeys } from '../../../src/domains/jobs/queries.ts'
-import { scalings, type JobRow } from '../../../src/domains/jobs/table.ts'
+import { jobVersions, scalings, type JobRow } from '../../../src/domains/jobs/table.ts'
 import { allOf } from '../../../src/lib/pages.ts'
 import { eventuallyTrue } from '../../support/eventually.ts'
 import {
@@ -197,6 +198,26 @@ void t.test('a lost one that may still run stays, and so does its job', async (t
   t.strictSame(left(here, [0, 1]), [0, 1])
   t.ok(here.job('stopped'), 'registered again, it waits for what may still run')
 })
+
+void t.test(
+  'what was asked of the counts stays where a server of the first jobs keeps it',
+  async (t) => {
+    for (const version of [settledWorkloadsVersion - 1, settledWorkloadsVersion]) {
+      const here = await workloads(t, version)
+      await here.plant('stopped')
+      await scaled(here, 'stopped')
+      const own = { namespace: 'default', id: 'stopped' }
+      const job = { ...here.job('stopped'), stop: true, status: 'dead' }
+      const key = ['default', 'stopped', here.job('stopped')?.createIndex ?? 0, 0]
+      const spec = here.read((reader) => reader.get(jobVersions, key))?.spec
+      await here.apply('test.plant', { job, spec, evaluations: [] })
+      const modifyIndex = here.job('stopped')?.modifyIndex ?? 0
+      await here.apply('jobs.collect', { jobs: [{ ...own, modifyIndex }] })
+      t.equal(here.job('stopped'), undefined)
+      t.equal(scalingOf(here, 'stopped') !== undefined, version < settledWorkloadsVersion)
+    }
+  },
+)
 
 /** It is told of, and its count stays. */
 function scaled(here: Workloads, id: string) {
