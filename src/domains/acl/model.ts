@@ -102,6 +102,9 @@ export const comparedWritesVersion = 17
 /** The command version from which on all servers know tokens with more than `policiesPerTokenMax` policies. */
 export const manyPoliciesVersion = 19
 
+/** The command version whose programs all let policies be named as Vault's clients do. Older ones refuse such names as wrong. */
+export const vaultNamesVersion = 20
+
 /** Tokens above a token. A request with it may look at a few rows for each. */
 export const ancestorsMax = 64
 
@@ -212,7 +215,7 @@ export type BootstrapRow = Readonly<Static<typeof BootstrapRow>>
 
 /** Throws `invalid_argument`. */
 export function checkAclName(what: 'policy' | 'role', name: string): void {
-  if (/^[a-zA-Z0-9_-]{1,128}$/.test(name)) return
+  if (isAclName(name)) return
   throw new MusterError(
     'invalid_argument',
     `the name of a ${what} is 1 to 128 letters, digits, hyphens and underscores`,
@@ -231,6 +234,22 @@ export function checkVaultPolicyName(name: string): void {
     'invalid_argument',
     `the name of a policy is 1 to ${aclNameLengthMax} printable characters, without a slash or a blank at either end`,
   )
+}
+
+/**
+ * The leader may be of a program that refuses such a name as wrong: so the server that is asked refuses it, until all know it.
+ * Throws `not_implemented`.
+ */
+export function assertVaultNameIsKnown(name: string, commandVersion: number): void {
+  if (commandVersion >= vaultNamesVersion || isAclName(name)) return
+  throw new MusterError(
+    'not_implemented',
+    `until every server is at command version ${vaultNamesVersion}, the name of a policy is 1 to 128 letters, digits, hyphens and underscores: once all servers run this program the leader raises it within seconds`,
+  )
+}
+
+function isAclName(name: string): boolean {
+  return /^[a-zA-Z0-9_-]{1,128}$/.test(name)
 }
 
 /** As it is stored. Throws `invalid_argument`. */

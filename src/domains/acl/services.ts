@@ -4,6 +4,7 @@ import type { Reader } from '../../fsm/domain.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { LeaderContext } from '../../rpc/method.ts'
 import type { BatchTokens } from './batch-tokens.ts'
+import { stateReader } from '../host.ts'
 import type { AclSettings } from './authorizer.ts'
 import type { BootstrapReset, ResetFile } from './bootstrap-reset.ts'
 import type { MountLifetimes } from './lifetime-model.ts'
@@ -51,4 +52,9 @@ export function assertAclEnabled({ service }: { readonly service: Services['get'
     'invalid_argument',
     'ACL support disabled: set acl { enabled = true } on every server',
   )
+}
+
+/** That this server's state runs at. */
+export function commandVersionAt({ service }: { readonly service: Services['get'] }): number {
+  return service(stateReader).commandVersion
 }

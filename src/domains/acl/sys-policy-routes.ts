@@ -7,8 +7,9 @@ import { consistency, text } from '../../api/shape.ts'
 import { codeOf, MusterError } from '../../lib/errors.ts'
 import { withoutSlashesAtEnd } from '../../lib/slashes.ts'
 import { builtInPolicy, defaultPolicyName, rootPolicy } from './built-in-policy-model.ts'
-import { aclNameLengthMax } from './model.ts'
+import { aclNameLengthMax, assertVaultNameIsKnown, checkVaultPolicyName } from './model.ts'
 import { policyMethods } from './policy-methods.ts'
+import { commandVersionAt } from './services.ts'
 import { warningsOfPolicy } from './policy-model.ts'
 import { policyBodyBytesMax } from './policy-routes.ts'
 
@@ -80,6 +81,8 @@ function routesAt(path: string, member: 'policy' | 'rules'): readonly DescribedR
         const fields = new CoercedFields(request.json)
         const rules = fields.string('policy') ?? fields.string('rules')
         if (rules === undefined) throw new MusterError('invalid_argument', 'policy is missing')
+        checkVaultPolicyName(name)
+        assertVaultNameIsKnown(name, commandVersionAt(request))
         const policy = { name, description: '', rules, isVaultName: true }
         await request.call(policyMethods.putPolicy, policy)
         return envelope(request, { warnings: warningsOfPolicy(rules) })

@@ -1,5 +1,7 @@
 /** Policies under the names that clients of the secrets service know. */
 import t from 'tap'
+import { vaultNamesVersion } from '../../../src/domains/acl/model.ts'
+import { serverOfOne } from '../server-of-one.ts'
 import { started } from './started.ts'
 
 void t.test('built-in policies: root is not written, and neither is deleted', async (t) => {
@@ -95,3 +97,23 @@ void t.test('names are such as Vault takes, slashes included', async (t) => {
   }
   t.equal((await ask('PUT', '/v1/acl/policy/a.b', { Rules: policy })).status, 400)
 })
+
+void t.test(
+  'names that an older leader would call wrong wait until all servers know them',
+  async (t) => {
+    const acl = { enabled: true }
+    const server = await serverOfOne(t, {
+      acl,
+      begin: false,
+      commandVersion: vaultNamesVersion - 1,
+    })
+    const made = await server.ask('PUT', '/v1/acl/bootstrap')
+    const { SecretID: root } = made.json() as { readonly SecretID: string }
+    const body = { policy: 'key_prefix "team/" { policy = "write" }' }
+    const write = (name: string) => server.ask('PUT', `/v1/sys/policies/acl/${name}`, body, root)
+    t.match(await write('team/x'), { status: 501, body: /command version 20/ })
+    t.equal((await write('team-x')).status, 204)
+    await server.propose({ type: 'state.raiseVersion', args: { version: vaultNamesVersion } })
+    t.equal((await write('team/x')).status, 204)
+  },
+)
