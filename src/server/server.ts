@@ -49,8 +49,6 @@ export async function startServer(
   const { rpc } = config.tls
   const tlsOptions = { region: config.region, clock, logger: logger.named('tls') }
   const tls = rpc === null ? null : await loadRpcTls({ settings: rpc, ...tlsOptions })
-  const openTo = rpcWarningOf(rpc)
-  if (openTo !== null) logger.warn(openTo)
   const telemetry = new Telemetry(clock)
   opened.defer(() => telemetry.stop())
   const clusterKeys = await loadClusterKeys(config)
@@ -143,6 +141,9 @@ export async function startServer(
   const owned = opened.move()
   assert(!owned.disposed, 'what was opened is owned by the running server')
   serving = true
+  // Not before: a start that the disk refuses is tried again and again.
+  const openTo = rpcWarningOf(rpc)
+  if (openTo !== null) logger.warn(openTo)
   return {
     addresses: {
       http: apis.map(({ address }) => address).join(','),
