@@ -15,7 +15,7 @@ import { keptApart, notKept } from './kept-row.ts'
 import { Validator } from './validator.ts'
 
 /** The newest command version this program applies. A definition that came later names its own in `since`. */
-export const commandVersion = 21
+export const commandVersion = 22
 
 /** The command version of the first programs that read a write's name: until all servers do, no write has one. */
 export const namedWritesVersion = 3

@@ -11,7 +11,7 @@ import { aclIndex, allTokens, tokenByAccessor, tokenByHash } from '../../src/dom
 import { aclTokenParents, aclTokens } from '../../src/domains/acl/table.ts'
 import { domains } from '../../src/domains/registry.ts'
 import { holdsFence } from '../../src/domains/kv/fence-queries.ts'
-import { findIn, hasKeys, lockDelayUntilMs } from '../../src/domains/kv/held-queries.ts'
+import { findIn, hasKeys, lockDelayOf } from '../../src/domains/kv/held-queries.ts'
 import { listEntries } from '../../src/domains/kv/list.ts'
 import { evaluateReads, keyOf } from '../../src/domains/kv/queries.ts'
 import { deletionMarks, keys, kvValues, lockDelays, lockMarks } from '../../src/domains/kv/table.ts'
@@ -150,7 +150,7 @@ async function alsoShown(reader: Reader): Promise<unknown> {
   for (const namespace of namespaces) {
     others.push(await hasKeys(reader, namespace), await hasSessions(reader, namespace))
     for (const key of keyNames) {
-      others.push(lockDelayUntilMs(reader, { namespace, key }))
+      others.push(lockDelayOf(reader, { namespace, key }))
       const fences = [1, 2, 3].map((lockIndex) => ({ namespace, key, lockIndex }))
       others.push(fences.map((fence) => holdsFence(reader, fence)))
     }

@@ -4,10 +4,12 @@
  */
 import { Type, type Static } from 'typebox'
 import type { Applied, Change, Reader } from '../../fsm/domain.ts'
+import { Count } from '../../fsm/row-schema.ts'
 import { commandsByType, defineCommand, put, remove, TimeMs } from '../define.ts'
 import { namespaces } from '../namespaces/table.ts'
 import { deletionMarksVersion } from './deletion-model.ts'
 import {
+  DelaysSeen,
   DeletionMarkRow,
   Fence,
   txnOperationsMax,
@@ -15,7 +17,7 @@ import {
   type LockDelayRow,
   type TombstoneRow,
 } from './model.ts'
-import { evaluate, loadOperations, type LoadedOperations } from './operation-commands.ts'
+import { evaluate, judgedAt, loadOperations, type LoadedOperations } from './operation-commands.ts'
 import { Operation, type OperationsOutcome } from './operation-model.ts'
 import { holdsFence } from './fence-queries.ts'
 import { deletionMarks, lockDelays, lockMarks, reaped, tombstones } from './table.ts'
@@ -30,12 +32,15 @@ const Write = Type.Object({
   operations: Type.Array(Operation, { maxItems: txnOperationsMax }),
   fence: Type.Union([Type.Null(), Fence]),
   nowMs: TimeMs,
+  delaysSeen: DelaysSeen,
 })
 
 const Reap = Type.Object({
   /** Tombstones and lock delays of before this time go, the oldest first. */
   tombstonesBeforeMs: TimeMs,
   delaysBeforeMs: TimeMs,
+  /** Of sessions that ended up to this index; absent below `judgedDelaysVersion`. */
+  delaysUpTo: Type.Optional(Count),
 })
 
 const ReapMarks = Type.Object({
@@ -82,16 +87,17 @@ export const writeKey = defineCommand({
   type: 'kv.write',
   args: Write,
   load: loadWrite,
-  apply: ({ index }, { operations, nowMs }, loaded): Applied<WriteOutcome> => {
+  apply: ({ index }, args, loaded): Applied<WriteOutcome> => {
     if (loaded.refusal !== null) return { changes: [], outcome: loaded.refusal }
-    return evaluate({ index, nowMs }, operations, loaded.operations)
+    return evaluate(judgedAt(index, args), args.operations, loaded.operations)
   },
 })
 
 export const reapKeys = defineCommand({
   type: 'kv.reap',
   args: Reap,
-  load: async (reader, { tombstonesBeforeMs, delaysBeforeMs }) => {
+  load: async (reader, args) => {
+    const { tombstonesBeforeMs } = args
     const isOld = (row: TombstoneRow) => row.timeMs < tombstonesBeforeMs
     const rowsMax = reader.commandVersion >= smallReapsVersion ? reapedRows : reapedRowsMax
     const old = await before(reader.pagesBy(tombstones, 'byTime'), isOld, rowsMax)
@@ -99,8 +105,11 @@ export const reapKeys = defineCommand({
       reader.commandVersion >= deletionMarksVersion
         ? await before(reader.pagesBy(lockMarks, 'byTime'), isOld, rowsMax)
         : []
-    const isOver = (row: LockDelayRow) => row.untilMs < delaysBeforeMs
-    const over = await before(reader.pagesBy(lockDelays, 'byTime'), isOver, rowsMax)
+    const over = await before(
+      reader.pagesBy(lockDelays, 'byTime'),
+      isDelayOver(reader, args),
+      rowsMax,
+    )
     return { old, unlocked, over, marks: reapedOf(reader, [...old, ...unlocked]) }
   },
   apply: (_context, _args, { old, unlocked, over, marks }) => {
@@ -166,6 +175,15 @@ export const reapMarks = defineCommand({
     return { changes, outcome }
   },
 })
+
+/** Those that may go. One of an index that is not reached is of an archive. */
+export function isDelayOver(
+  { appliedIndex }: Reader,
+  { delaysBeforeMs, delaysUpTo = appliedIndex }: ReapKeys,
+): (row: LockDelayRow) => boolean {
+  return ({ untilMs, endIndex = 0 }) =>
+    untilMs < delaysBeforeMs && (endIndex <= delaysUpTo || endIndex > appliedIndex)
+}
 
 export const kvCommands = commandsByType([writeKey, reapKeys, reapMarks])
 

@@ -4,13 +4,15 @@ import { site } from '../../api/site.ts'
 import { requirementsOf } from '../catalog/operation-methods.ts'
 import { catalogWords } from '../catalog/operation-routes.ts'
 import { defineDomain, defineService } from '../domain.ts'
+import { appliedCommands } from '../sessions/services.ts'
 import { kvCommands } from './commands.ts'
+import { DelayClock } from './delay-clock.ts'
 import { startKvDuties } from './duties.ts'
 import { hasKeys } from './held-queries.ts'
 import { kvReactions } from './lock-commands.ts'
 import { kvMethods } from './methods.ts'
 import { kvRoutes } from './routes.ts'
-import { catalogRules } from './services.ts'
+import { catalogRules, delayClock } from './services.ts'
 import {
   deletionMarks,
   keys,
@@ -33,6 +35,10 @@ export const kvDomain = defineDomain({
   reactions: kvReactions,
   tenant: { what: 'keys', livesIn: hasKeys },
   services: [
+    defineService(delayClock, {
+      create: ({ service, clock }) => new DelayClock(clock, service(appliedCommands)),
+      stop: (delays) => delays.stop(),
+    }),
     defineService(catalogRules, { create: () => ({ requirementsOf }) }),
     defineService(catalogWordsKey, {
       create: ({ service }) => catalogWords(service(site).datacenter),
@@ -44,7 +50,8 @@ export const kvDomain = defineDomain({
   duties: [
     {
       name: 'keys',
-      start: ({ log, ...context }) => startKvDuties({ ...context, log: log.named('kv') }),
+      start: ({ log, service, ...context }) =>
+        startKvDuties({ ...context, log: log.named('kv'), delays: service(delayClock) }),
     },
   ],
 })

@@ -2,6 +2,7 @@
 import { periodic, type Running } from '../../lib/periodic.ts'
 import type { DutyContext } from '../duty.ts'
 import { onView } from '../host.ts'
+import type { DelayClock } from './delay-clock.ts'
 import {
   reapKeys,
   reapMarks,
@@ -10,7 +11,7 @@ import {
   type ReapKeys,
   type ReapMarks,
 } from './commands.ts'
-import { tombstoneKeptMs } from './model.ts'
+import { judgedDelaysVersion, tombstoneKeptMs } from './model.ts'
 import { hasLeftovers, marksBeyondMax } from './queries.ts'
 
 /** Marks of single keys are kept for `tombstoneKeptMs` and up to this much longer. */
@@ -21,8 +22,10 @@ export const delayKeptMs = 60_000
 const batchPauseMs = 20
 const batchPauseFactor = 2
 
+type KvDutyContext = DutyContext & { readonly delays: DelayClock }
+
 /** Leader only: started on election, stopped when leadership is lost. */
-export function startKvDuties(context: DutyContext): Running {
+export function startKvDuties(context: KvDutyContext): Running {
   return periodic({
     ...context,
     failure: 'marks of deleted keys could not be removed yet',
@@ -38,13 +41,14 @@ export function startKvDuties(context: DutyContext): Running {
 }
 
 /** Whether there is more to remove. */
-async function reap({ clock, propose, view }: DutyContext): Promise<boolean> {
+async function reap({ clock, propose, view, delays }: KvDutyContext): Promise<boolean> {
   const nowMs = Math.floor(clock.wallMs())
-  const args: ReapKeys = {
-    tombstonesBeforeMs: Math.max(0, nowMs - tombstoneKeptMs),
-    delaysBeforeMs: Math.max(0, nowMs - delayKeptMs),
-  }
   return onView(view, async (reader) => {
+    const args: ReapKeys = {
+      tombstonesBeforeMs: Math.max(0, nowMs - tombstoneKeptMs),
+      delaysBeforeMs: Math.max(0, nowMs - delayKeptMs),
+      ...(reader.commandVersion >= judgedDelaysVersion && { delaysUpTo: delays.overIndex }),
+    }
     let more = false
     if (await hasLeftovers(reader, args)) {
       const { outcome } = await propose(reapKeys, args)

@@ -9,7 +9,13 @@ import { anyStands, put, replace } from '../define.ts'
 import { endedIn } from '../sessions/ended-queries.ts'
 import { lockDelayMsOf, type SessionSpec } from '../sessions/model.ts'
 import { Deletions } from './deletion-model.ts'
-import type { KeyPlace, KvRow } from './model.ts'
+import {
+  judgedDelaysVersion,
+  type KeyPlace,
+  type KvRow,
+  type LockDelay,
+  type LockDelayRow,
+} from './model.ts'
 import { keys, lockDelays } from './table.ts'
 
 /** Rows of keys that are gone that `hasKeys` looks at. */
@@ -53,26 +59,38 @@ function released(row: KvRow, { behavior, moment }: Release): KvRow | null {
   return behavior === 'delete' ? null : { ...row, session: null, modifyIndex: moment.index }
 }
 
-/** Until when keys are held back that the session held. */
-function heldBackUntilMs({ lockDelayNs, moment }: Release): number {
-  return moment.nowMs + lockDelayMsOf({ lockDelayNs })
+/** For how long keys are held back that the session held. */
+function delayOf({ lockDelayNs, moment }: Release) {
+  const delayMs = lockDelayMsOf({ lockDelayNs })
+  return { untilMs: moment.nowMs + delayMs, ended: { index: moment.index, delayMs } }
 }
 
-/** Until when the key can not be locked, by the leader's wall clock; 0 when nothing holds it back. */
-export function lockDelayUntilMs(reader: Reader, { namespace, key }: KeyPlace): number {
+/** What may hold the key back from being locked, also where it is over; null: nothing does. */
+export function lockDelayOf(reader: Reader, { namespace, key }: KeyPlace): LockDelay | null {
   const stored = reader.get(keys, [namespace, key])
   const release = stored === undefined ? null : findIn(reader)(stored).release
-  return delayUntilMs(reader, { namespace, key }, release)
+  return lockDelayWith(reader, { namespace, key }, release)
 }
 
 /** The same where the key's release was found already. */
-export function delayUntilMs(
+export function lockDelayWith(
   reader: Reader,
   { namespace, key }: KeyPlace,
   release: Release | null,
-): number {
-  if (release !== null) return heldBackUntilMs(release)
-  return reader.get(lockDelays, [namespace, key])?.untilMs ?? 0
+): LockDelay | null {
+  if (release !== null) return delayOf(release)
+  const row = reader.get(lockDelays, [namespace, key])
+  if (row === undefined) return null
+  const { untilMs, endIndex, delayMs } = row
+  const isKnown = endIndex !== undefined && delayMs !== undefined
+  return { untilMs, ended: isKnown ? { index: endIndex, delayMs } : null }
+}
+
+function delayRow(reader: Reader, { namespace, key }: KeyPlace, release: Release): LockDelayRow {
+  const { untilMs, ended } = delayOf(release)
+  const row = { namespace, key, untilMs }
+  if (reader.commandVersion < judgedDelaysVersion) return row
+  return { ...row, endIndex: ended.index, delayMs: ended.delayMs }
 }
 
 /** Writes what `findIn` finds of these rows, in the entry after the reader's state. */
@@ -88,10 +106,9 @@ export function releaseOf(
   for (const one of stored) {
     const held = numbered(reader, one)
     const row = released(held, release)
-    const { namespace, key, lockIndex } = held
-    if (row === null) deletions.add(held, lockIndex, one)
+    if (row === null) deletions.add(held, held.lockIndex, one)
     else changes.push(replace(keys, one, row))
-    changes.push(put(lockDelays, { namespace, key, untilMs: heldBackUntilMs(release) }))
+    changes.push(put(lockDelays, delayRow(reader, held, release)))
   }
   return [...changes, ...deletions.changes()]
 }

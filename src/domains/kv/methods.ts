@@ -6,14 +6,13 @@ import { Page } from '../../rpc/list.ts'
 import {
   defineLeaderMethod,
   defineQuery,
-  type LeaderContext,
   type QueryContext,
   type Requirement,
 } from '../../rpc/method.ts'
 import { mustMay } from '../../rpc/refusal.ts'
 import { checkNamespaceName, NamespaceName } from '../namespaces/model.ts'
 import { writeKey, type WriteKeys } from './commands.ts'
-import { lockDelayUntilMs } from './held-queries.ts'
+import { judgeDelays } from './judged-delays.ts'
 import { listEntries, listNames } from './list.ts'
 import {
   checkKey,
@@ -24,13 +23,8 @@ import {
   lockMoved,
   txnOperationsMax,
 } from './model.ts'
-import {
-  Operation,
-  readVerbs,
-  type OperationsOutcome,
-  type RefusedOperation,
-  type Verb,
-} from './operation-model.ts'
+import { evaluate, loadOperations } from './operation-commands.ts'
+import { Operation, readVerbs, type OperationsOutcome, type Verb } from './operation-model.ts'
 import { evaluateReads, keyOf, storeIndex } from './queries.ts'
 import { leastForKeys } from './topics.ts'
 
@@ -122,10 +116,14 @@ export const kvWrite = defineLeaderMethod({
     checkOperations(operations)
     if (operations.length !== 1) assertMayAll(context, operations)
     if (fence !== null) checkFence(context, fence)
-    const nowMs = Math.floor(context.clock.wallMs())
-    const delayed = delayedLocks(context, operations, nowMs)
-    if (delayed.length > 0) return { type: 'refused', refused: delayed }
-    const args: WriteKeys = { operations, fence, nowMs }
+    const { times, heldBackAt } = judgeDelays(context, operations)
+    if (heldBackAt !== null) {
+      // With all that is wrong beside the delay.
+      const loaded = await loadOperations(context.read(), operations)
+      const { outcome } = evaluate(heldBackAt, operations, loaded)
+      if (outcome.type === 'refused') return outcome
+    }
+    const args: WriteKeys = { operations, fence, ...times }
     const { outcome } = await context.propose(writeKey, args)
     return settled<OperationsOutcome>(outcome, fence)
   },
@@ -159,27 +157,6 @@ export function checkFence(context: QueryContext, { namespace, key }: Fence): vo
   checkNamespaceName(namespace)
   checkKey(key)
   mustMay(context, { resource: 'key', namespace, key, access: 'read' })
-}
-
-/**
- * Locks that are held back still: answered from here, so that those who wait for a lock fill no log. One that is
- * held back by an entry still on its way here is refused by the same time in its own entry.
- */
-function delayedLocks(
-  context: LeaderContext,
-  operations: readonly Operation[],
-  nowMs: number,
-): readonly RefusedOperation[] {
-  const refused: RefusedOperation[] = []
-  if (!operations.some(({ type }) => type === 'lock')) return refused
-  const reader = context.read()
-  for (const [at, operation] of operations.entries()) {
-    if (operation.type !== 'lock') continue
-    if (nowMs < lockDelayUntilMs(reader, operation)) {
-      refused.push({ at, refusal: { type: 'lockDelay' } })
-    }
-  }
-  return refused
 }
 
 /** What an entry came to. Throws for a lock that moved and for a namespace that is not there. */

@@ -30,6 +30,8 @@ export const txnBodyBytesMax = 512 * 1024
 export const treeKeysMax = 100_000
 /** Command version from which a check that names no session holds for a key that nobody holds. */
 export const unheldChecksVersion = 20
+/** Command version from which the leader judges lock delays by its own clock, and an entry by what its proposer had seen. */
+export const judgedDelaysVersion = 22
 /** Bytes of values that a transaction may read. */
 export const txnReadBytesMax = 8 * 1024 * 1024
 
@@ -102,9 +104,26 @@ export const ReapedRow = record({
 })
 export type ReapedRow = Readonly<Static<typeof ReapedRow>>
 
-/** The key can not be locked before this time, by the leader's wall clock. */
-export const LockDelayRow = record({ ...KeyPlace.properties, untilMs: Count })
+/** The key can not be locked for some time after the end of the session that held it. */
+export const LockDelayRow = record({
+  ...KeyPlace.properties,
+  /** Until when, by the wall clock of the leader that ended the session. */
+  untilMs: Count,
+  /** The entry that ended the session, and for how long after it; absent below `judgedDelaysVersion`. */
+  endIndex: Type.Optional(Count),
+  delayMs: Type.Optional(Count),
+})
 export type LockDelayRow = Readonly<Static<typeof LockDelayRow>>
+
+/** Of a write with locks: the index of the state in which its proposer found none held back. Absent below `judgedDelaysVersion`. */
+export const DelaysSeen = Type.Optional(Count)
+
+/** What may hold a key back from being locked. */
+export type LockDelay = {
+  readonly untilMs: number
+  /** Null: it is of a cluster with older servers. */
+  readonly ended: { readonly index: number; readonly delayMs: number } | null
+}
 
 /** A lock that a write depends on: it takes place only while the key is locked with exactly this LockIndex. */
 export const Fence = Type.Object({

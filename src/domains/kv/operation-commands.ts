@@ -9,13 +9,14 @@ import { remove } from '../define.ts'
 import { sessionOf } from '../sessions/queries.ts'
 import { lockIndexOfDeleted } from './deletion-queries.ts'
 import { Entries, inlineOf, type Entry, type Unwritten } from './entry-model.ts'
-import { delayUntilMs, findIn, numbered, releaseOf, type Release } from './held-queries.ts'
+import { lockDelayWith, findIn, numbered, releaseOf, type Release } from './held-queries.ts'
 import {
   treeKeysMax,
   txnReadBytesMax,
   unheldChecksVersion,
   type KeyPlace,
   type KvRow,
+  type LockDelay,
 } from './model.ts'
 import type {
   Operation,
@@ -27,9 +28,9 @@ import type {
 import { keys, kvValues, lockDelays, reaped } from './table.ts'
 
 type LoadedOperation = {
-  /** Of a lock: whether its session lives, and until when the key is held back. */
+  /** Of a lock: whether its session lives, and what may hold the key back. */
   readonly sessionLives: boolean
-  readonly delayUntilMs: number
+  readonly delay: LockDelay | null
   /** Of a lock: what LockIndexes are above, of a key created after `index`. */
   readonly floor: { readonly index: number; readonly lockIndex: number }
   readonly counterFloor: number
@@ -55,7 +56,7 @@ export type LoadedOperations = {
 
 const nothing: LoadedOperation = {
   sessionLives: false,
-  delayUntilMs: 0,
+  delay: null,
   floor: { index: 0, lockIndex: 0 },
   counterFloor: 0,
   lockIndexBefore: 0,
@@ -137,7 +138,7 @@ function loadOne(reader: Reader, operation: Operation, loaded: LoadedKey): Loade
     ...nothing,
     lockIndexBefore,
     sessionLives: sessionOf(reader, { namespace, id: operation.session }) !== null,
-    delayUntilMs: delayUntilMs(reader, operation, release),
+    delay: lockDelayWith(reader, operation, release),
     floor: reapedFloor(reader, namespace),
     counterFloor: reader.counterFloor,
   }
@@ -175,8 +176,27 @@ export function valueApart(reader: Reader, { namespace, key }: KeyPlace): Uint8A
   return reader.get(kvValues, [namespace, key])?.value ?? null
 }
 
-/** `nowMs`: wall time as the proposer chose it, for lock delays. */
-type At = { readonly index: number; readonly nowMs: number }
+/** `nowMs`: wall time as the proposer chose it. `isHeldBack`: whether a lock delay holds its key back still. */
+export type At = {
+  readonly index: number
+  readonly nowMs: number
+  readonly isHeldBack: (delay: LockDelay) => boolean
+}
+
+export type JudgedTimes = { readonly nowMs: number; readonly delaysSeen?: number }
+
+/**
+ * As an entry judges lock delays. Its proposer found none of those that it saw, in the state of `delaysSeen`, to hold a key back:
+ * one of a session that ended since then has just begun. That is no question of time, which all servers would have to know
+ * alike. (An index that is not reached is of an archive.) Absent, as below `judgedDelaysVersion`: by the proposer's wall clock.
+ */
+export function judgedAt(index: number, { nowMs, delaysSeen }: JudgedTimes): At {
+  const isHeldBack =
+    delaysSeen === undefined
+      ? ({ untilMs }: LockDelay) => nowMs < untilMs
+      : ({ ended }: LockDelay) => ended !== null && ended.index > delaysSeen && ended.index < index
+  return { index, nowMs, isHeldBack }
+}
 
 export function evaluate(
   at: At,
@@ -215,7 +235,7 @@ export function evaluateEach(
       bytes += result.entries.reduce((sum, { value }) => sum + (value?.byteLength ?? 0), 0)
       if (bytes > txnReadBytesMax) refused.push({ at: position, refusal: { type: 'tooMuch' } })
     }
-    if (operation.type === 'lock' && loaded.delayUntilMs > 0) {
+    if (operation.type === 'lock' && loaded.delay !== null) {
       delaysOver.push(remove(lockDelays, [operation.namespace, operation.key]))
     }
   }
@@ -242,7 +262,11 @@ function one(at: At, operation: Operation, loaded: LoadedOperation, entries: Ent
       if (row !== null && row.session !== null && row.session !== operation.session) {
         return { type: 'lockHeld' }
       }
-      if (row?.session !== operation.session && at.nowMs < loaded.delayUntilMs) {
+      if (
+        row?.session !== operation.session &&
+        loaded.delay !== null &&
+        at.isHeldBack(loaded.delay)
+      ) {
         return { type: 'lockDelay' }
       }
       return write(at, operation, entry, loaded, entries)

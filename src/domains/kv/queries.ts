@@ -1,10 +1,10 @@
 /** Reads of keys: one, and what stands below a prefix with the index that a reader of it waits on. */
 import type { Range, Reader } from '../../fsm/domain.ts'
 import { firstOf } from '../define.ts'
-import { reapedRowsMax, type ReapKeys } from './commands.ts'
+import { isDelayOver, reapedRowsMax, type ReapKeys } from './commands.ts'
 import { deletionMarksMax, type DeletionMarkRow, type KeyPlace, type KvRow } from './model.ts'
 import { findIn } from './held-queries.ts'
-import { evaluate, loadOperations, valueApart } from './operation-commands.ts'
+import { evaluate, judgedAt, loadOperations, valueApart } from './operation-commands.ts'
 import type { Operation, OperationsOutcome, ShownEntry } from './operation-model.ts'
 import { deletionMarks, keys, lockDelays, lockMarks, tombstones } from './table.ts'
 
@@ -48,7 +48,7 @@ export async function evaluateReads(
   operations: readonly Operation[],
 ): Promise<OperationsOutcome> {
   const loaded = await loadOperations(reader, operations)
-  return evaluate({ index: reader.appliedIndex, nowMs: 0 }, operations, loaded).outcome
+  return evaluate(judgedAt(reader.appliedIndex, { nowMs: 0 }), operations, loaded).outcome
 }
 
 /** Whether `kv.reap` with the same arguments would remove anything. */
@@ -58,7 +58,7 @@ export async function hasLeftovers(reader: Reader, args: ReapKeys): Promise<bool
     if (mark !== null && mark.timeMs < args.tombstonesBeforeMs) return true
   }
   const delay = await firstOf(reader.pagesBy(lockDelays, 'byTime'))
-  return delay !== null && delay.untilMs < args.delaysBeforeMs
+  return delay !== null && isDelayOver(reader, args)(delay)
 }
 
 /** Marks of directories that may go because there are too many: of before a time, as many as one entry removes. */

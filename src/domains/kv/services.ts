@@ -2,6 +2,7 @@
 import type { Reader } from '../../fsm/domain.ts'
 import type { Requirement } from '../../rpc/method.ts'
 import { serviceKey } from '../../rpc/services.ts'
+import type { DelayClock } from './delay-clock.ts'
 import type { CatalogOperation } from './transaction-model.ts'
 
 /** What the catalog says of its own operations. */
@@ -14,3 +15,6 @@ type CatalogRules = {
 }
 
 export const catalogRules = serviceKey<CatalogRules>('kv.catalogRules')
+
+/** Of a server: which lock delays are over. */
+export const delayClock = serviceKey<DelayClock>('kv.delays')

@@ -12,9 +12,10 @@ import { namespaces } from '../namespaces/table.ts'
 import { isLost } from '../sessions/ending-commands.ts'
 import { sessionOf } from '../sessions/queries.ts'
 import { holdsFence } from './fence-queries.ts'
-import { Fence } from './model.ts'
+import { DelaysSeen, Fence } from './model.ts'
 import {
   evaluateEach,
+  judgedAt,
   loadOperations,
   type EachEvaluated,
   type LoadedOperations,
@@ -33,6 +34,7 @@ const Transact = Type.Object({
   steps: Steps,
   fence: Type.Union([Type.Null(), Fence]),
   nowMs: TimeMs,
+  delaysSeen: DelaysSeen,
 })
 
 export type Transact = Static<typeof Transact>
@@ -73,14 +75,14 @@ export const transactSteps = defineCommand({
     const loaded = await loadSteps(reader, refusal === null ? steps : [])
     return { ...loaded, refusal, torn: tornOperations(reader, loaded) }
   },
-  apply: ({ index }, { nowMs }, loaded): Applied<TransactOutcome> => {
+  apply: ({ index }, times, loaded): Applied<TransactOutcome> => {
     const { refusal, operations, keys, draft, torn } = loaded
     if (refusal !== null) return { changes: [], outcome: refusal }
-    const each = evaluateEach({ index, nowMs }, operations, keys)
+    const each = evaluateEach(judgedAt(index, times), operations, keys)
     const outcome = outcomeOf(index, loaded, each, torn)
     if (outcome.type === 'refused') return { changes: [], outcome }
     const changes = [...draft.changes(index), ...each.changes]
-    return { changes, outcome, happened: { nowMs, facts: draft.facts() } }
+    return { changes, outcome, happened: { nowMs: times.nowMs, facts: draft.facts() } }
   },
 })
 
@@ -103,7 +105,7 @@ function refusalOf(
 const noneTorn: ReadonlySet<Operation> = new Set()
 
 /** Operations on keys that a session holds, or that name one, which ends in this entry. */
-function tornOperations(
+export function tornOperations(
   reader: Reader,
   { operations, keys: { entries }, draft }: LoadedSteps,
 ): ReadonlySet<Operation> {

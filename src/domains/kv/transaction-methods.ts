@@ -5,10 +5,17 @@ import { defineLeaderMethod, defineQuery, type QueryContext } from '../../rpc/me
 import { mustMay } from '../../rpc/refusal.ts'
 import { checkFence, checkOperations, requirementOf, settled } from './methods.ts'
 import { Fence } from './model.ts'
-import { evaluateEach } from './operation-commands.ts'
+import { judgeDelays } from './judged-delays.ts'
+import { evaluateEach, judgedAt } from './operation-commands.ts'
 import { storeIndex } from './queries.ts'
 import { catalogRules } from './services.ts'
-import { transactSteps, loadSteps, outcomeOf, type Transact } from './transaction-commands.ts'
+import {
+  transactSteps,
+  loadSteps,
+  outcomeOf,
+  tornOperations,
+  type Transact,
+} from './transaction-commands.ts'
 import {
   isKeyStep,
   Steps,
@@ -52,7 +59,7 @@ const read = defineQuery({
     checkKeys(steps)
     await mayAll(context, reader, steps)
     const loaded = await loadSteps(reader, steps)
-    const at = { index: reader.appliedIndex, nowMs: 0 }
+    const at = judgedAt(reader.appliedIndex, { nowMs: 0 })
     const each = evaluateEach(at, loaded.operations, loaded.keys)
     return { value: outcomeOf(at.index, loaded, each), index: storeIndex(reader) }
   },
@@ -69,7 +76,16 @@ const transact = defineLeaderMethod({
     checkKeys(steps)
     await mayAll(context, context.read(), steps)
     if (fence !== null) checkFence(context, fence)
-    const args: Transact = { steps, fence, nowMs: Math.floor(context.clock.wallMs()) }
+    const operations = steps.filter(isKeyStep).map(({ operation }) => operation)
+    const { times, heldBackAt } = judgeDelays(context, operations)
+    if (heldBackAt !== null) {
+      const loaded = await loadSteps(context.read(), steps)
+      const each = evaluateEach(heldBackAt, operations, loaded.keys)
+      const torn = tornOperations(context.read(), loaded)
+      const outcome = outcomeOf(heldBackAt.index, loaded, each, torn)
+      if (outcome.type === 'refused') return outcome
+    }
+    const args: Transact = { steps, fence, ...times }
     const { outcome } = await context.propose(transactSteps, args)
     return settled<StepsOutcome>(outcome, fence)
   },

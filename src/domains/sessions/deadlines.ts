@@ -31,7 +31,7 @@ export type AppliedSource = {
     listener: (applied: { readonly args: Args; readonly outcome: Outcome }) => void,
   ): () => void
   onReplaced(listener: () => void): () => void
-  onApplied(listener: () => void): () => void
+  onApplied(listener: (appliedIndex: number) => void): () => void
 }
 
 export type DeadlinesOptions = {

@@ -30,7 +30,7 @@ function world() {
   const standing = new Set<string>()
   const heard = new Map<string, (applied: never) => void>()
   let replaced = () => {}
-  let appliedSome = () => {}
+  let appliedSome = (_appliedIndex: number): void => {}
   let asked = 0
   let views = 0
   const reader = {
@@ -69,7 +69,7 @@ function world() {
     deadlines,
     views: () => views,
     replace: () => replaced(),
-    apply: () => appliedSome(),
+    apply: () => appliedSome(reader.appliedIndex),
     create: (id: string, more: Partial<SessionRow> = {}) => {
       standing.add(id)
       const row = rowOf(id, more)
