@@ -92,7 +92,7 @@ void t.test('a token is made, looked up in all three ways, renewed and revoked',
     ['lookup', { token: secret }],
     ['lookup-accessor', { accessor }],
     ['renew', { token: secret }],
-    ['revoke-accessor', { accessor }],
+    ['renew-accessor', { accessor }],
   ] as const) {
     const answer = await server.ask('POST', `/v1/auth/token/${url}`, sent, root)
     t.same([answer.status, answer.body], [403, '{"errors":["permission denied"]}'], url)
