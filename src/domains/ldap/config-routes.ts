@@ -12,6 +12,7 @@ import {
   dereferenceWords,
   filterTemplateLengthMax,
   pageSizeMax,
+  pageSizeMin,
   pemLengthMax,
   rotationMsMax,
   scheduleTextMax,
@@ -144,8 +145,8 @@ function changeOf(fields: CoercedFields): ConfigChange {
   }
   const pageSize = fields.integer('max_page_size')
   if (pageSize !== undefined) {
-    if (pageSize < 0 || pageSize > pageSizeMax) {
-      throw refused(`max_page_size must be from 0 to ${pageSizeMax}`)
+    if (pageSize < pageSizeMin || pageSize > pageSizeMax) {
+      throw refused(`max_page_size must be at most ${pageSizeMax}; 0 or less: no pages`)
     }
     plain['maxPageSize'] = pageSize
   }

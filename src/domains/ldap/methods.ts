@@ -16,6 +16,7 @@ import { deleteGroup, deleteUser, putConfig, putGroup, putUser } from './command
 import { changedConfig, ConfigChange } from './config-change-model.ts'
 import { checkConfig, configWarnings } from './config-check.ts'
 import {
+  anyPageSizeVersion,
   bindpassOwner,
   clientKeyOwner,
   defaultConfig,
@@ -96,7 +97,7 @@ const writeConfig = defineLeaderMethod({
   run: async (context, { at, change }): Promise<{ warnings: readonly string[] }> => {
     for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
       const before = configOf(context.read(), at.id)
-      const config = changedConfig(before?.config ?? null, change)
+      const config = knownToAll(context, changedConfig(before?.config ?? null, change))
       checkConfig(config, change.clientTlsKey ?? stored(context, clientKeyOwner(at.id)) ?? '')
       // Written again as it is, it says nothing of a rotation that is under way.
       const isSame = change.bindpass === stored(context, bindpassOwner(at.id))
@@ -115,6 +116,12 @@ const writeConfig = defineLeaderMethod({
     throw new MusterError('overloaded', 'others write the same configuration all the time')
   },
 })
+
+/** As servers of older versions read it too, while there may be some. */
+function knownToAll(context: LeaderContext, config: DirectoryConfig): DirectoryConfig {
+  if (context.read().commandVersion >= anyPageSizeVersion) return config
+  return { ...config, maxPageSize: Math.max(0, config.maxPageSize) }
+}
 
 /** null: there is none, or it cannot be opened any more: then a new one can still be written. */
 function stored(context: LeaderContext, owner: string): string | null {

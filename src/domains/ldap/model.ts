@@ -22,6 +22,10 @@ export const pemLengthMax = 131_072
 /** Longer timeouts than a day mean none. */
 export const timeoutMsMax = 86_400_000
 export const pageSizeMax = 100_000
+/** What is not above 0 stands for no pages, and is shown as it was written. */
+export const pageSizeMin = -2_147_483_648
+/** Command version from which the size of pages may be below 0. */
+export const anyPageSizeVersion = 22
 export const rotationMsMax = 10 * 365 * 86_400_000
 export const scheduleTextMax = 256
 /** Of a user, a group, and the name that a person logs in with. */
@@ -63,7 +67,7 @@ export const DirectoryConfig = record({
   groupattr: Text,
   usernameAsAlias: Type.Boolean(),
   dereferenceAliases: Type.Enum([...dereferenceWords]),
-  maxPageSize: Type.Integer({ minimum: 0, maximum: pageSizeMax }),
+  maxPageSize: Type.Integer({ minimum: pageSizeMin, maximum: pageSizeMax }),
   useTokenGroups: Type.Boolean(),
   enableSamaccountnameLogin: Type.Boolean(),
   rotationPeriodMs: RotationMs,

@@ -44,8 +44,13 @@ const plain = {
   token_no_default_policy: flag('Tokens do not get the policy `default`'),
 } as const
 
+const pages = {
+  max_page_size: Type.Integer({
+    description: 'Entries of one page of a group search; 0 or less: no pages',
+  }),
+} as const
+
 const counts = {
-  max_page_size: 'Entries of one page of a group search; 0: no pages',
   token_num_uses: 'Requests that a token is good for; 0: not limited',
 } as const
 
@@ -71,6 +76,7 @@ const mapped = <Names extends Readonly<Record<string, string>>, Schema>(
 export const ConfigBody = Type.Partial(
   Type.Object({
     ...plain,
+    ...pages,
     ...mapped(counts, count),
     ...mapped(durations, Duration),
     bindpass: text('Password of the service account: kept sealed, never shown'),
@@ -85,6 +91,7 @@ export const ConfigBody = Type.Partial(
 export const ShownConfig = Type.Object(
   {
     ...plain,
+    ...pages,
     ...mapped(counts, count),
     ...mapped(durations, (description) => count(`${description}, in seconds`)),
     bindpass: text('Always empty'),

@@ -1,11 +1,12 @@
 /** The configuration and the local mappings of a directory mount, over HTTP. */
 import t, { type Test } from 'tap'
-import { defaultConfig } from '../../../src/domains/ldap/model.ts'
+import { anyPageSizeVersion, defaultConfig } from '../../../src/domains/ldap/model.ts'
+import { commandVersion } from '../../../src/fsm/codec.ts'
 import { Authority } from '../../support/certificates.ts'
 import { serverOfOne, type Answer } from '../server-of-one.ts'
 
-async function begun(t: Test) {
-  const server = await serverOfOne(t)
+async function begun(t: Test, version = commandVersion) {
+  const server = await serverOfOne(t, { commandVersion: version })
   const config = async (): Promise<Record<string, unknown>> => {
     const answer = await server.ask('GET', '/v1/auth/ldap/config')
     t.equal(answer.status, 200)
@@ -106,7 +107,7 @@ t.test('what does not fit is refused whole, also against what is stored', async 
     { token_ttl: 20, token_max_ttl: 10 },
     { token_ttl: -1 },
     { token_num_uses: -1 },
-    { max_page_size: -1 },
+    { max_page_size: 100_001 },
     { connection_timeout: 1.5 },
     { starttls: 'perhaps' },
     { binddn: ['a'] },
@@ -283,4 +284,15 @@ t.test('a rule holds a user or a group back in every spelling', async (t) => {
   t.equal(await ask('POST', 'groups/CN=Users, DC=test'), 204)
   t.equal(await ask('DELETE', 'groups/cn=users,dc=test'), 204)
   t.equal(await ask('DELETE', 'users/ADA'), 204)
+})
+
+t.test('a size of pages that is not above 0 is kept as it was written', async (t) => {
+  const { server, config, write } = await begun(t, anyPageSizeVersion - 1)
+  t.equal((await write({ max_page_size: -1 })).status, 204)
+  t.equal((await config())['max_page_size'], 0, 'servers of older versions know none below 0')
+  await server.propose({ type: 'state.raiseVersion', args: { version: anyPageSizeVersion } })
+  for (const size of [-1, '-7', 0]) {
+    t.equal((await write({ max_page_size: size })).status, 204)
+    t.equal((await config())['max_page_size'], Number(size))
+  }
 })
