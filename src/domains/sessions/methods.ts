@@ -269,7 +269,8 @@ function createdOf(outcome: CreateOutcome, { namespace, node }: CreateSession): 
     case 'unknownCheck':
       throw invalid(`Missing check ${JSON.stringify(outcome.id)} on node ${JSON.stringify(node)}`)
     case 'criticalCheck':
-      throw invalid(`Check ${JSON.stringify(outcome.id)} is in critical state`)
+      // Not for ever: the same may be asked again.
+      throw new MusterError('conflict', `Check ${JSON.stringify(outcome.id)} is in critical state`)
     default:
       return assertNever(outcome)
   }

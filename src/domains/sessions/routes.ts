@@ -1,5 +1,6 @@
 /** `/v1/session/*`: shapes of HTTP to methods and back. */
 import { Type } from 'typebox'
+import { HttpRefusal } from '../../api/errors.ts'
 import { Fields } from '../../api/fields.ts'
 import { oneNamespace } from '../../api/one-namespace.ts'
 import { listReply, pageOf } from '../../api/pages.ts'
@@ -8,7 +9,7 @@ import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
 import { blocking, inNamespace, listing, ok, text } from '../../api/shape.ts'
 import { site } from '../../api/site.ts'
 import { formatDurationMs } from '../../lib/duration.ts'
-import { MusterError } from '../../lib/errors.ts'
+import { codeOf, MusterError, textOf } from '../../lib/errors.ts'
 import { sessionMethods } from './methods.ts'
 import {
   boundChecksMax,
@@ -60,7 +61,7 @@ const create = async (request: ApiRequest): Promise<ApiReply> => {
   const fields = new Fields(request.json ?? {}, { anyCase: true })
   const node = fields.text('Node')
   if (node === '') throw new MusterError('invalid_argument', 'Missing node name')
-  const row = await request.call(sessionMethods.create, {
+  const creating = request.call(sessionMethods.create, {
     namespace: oneNamespace(request.namespace),
     name: fields.text('Name') ?? '',
     node: node ?? request.service(site).name,
@@ -70,6 +71,11 @@ const create = async (request: ApiRequest): Promise<ApiReply> => {
     serviceChecks: serviceChecksOf(fields),
     ...listsOf(fields),
     ...(request.dialect === 'consul' && { doubled: true }),
+  })
+  const row = await creating.catch((error: unknown) => {
+    // Consul's clients try again after 500 alone.
+    if (request.dialect !== 'consul' || codeOf(error) !== 'conflict') throw error
+    throw new HttpRefusal(500, textOf(error))
   })
   return { json: { ID: row.id } }
 }
@@ -101,6 +107,7 @@ export const sessionRoutes: readonly DescribedRoute[] = [
     query: inNamespace,
     bodySchema: SessionBody,
     reply: ok(CreatedSession),
+    errors: ['conflict'],
     example: {
       body: { Name: 'backup', Node: 'web-1', TTL: '30s', NodeChecks: [] },
       keeps: { session: 'ID' },

@@ -192,8 +192,6 @@ void t.test('what is refused, and leaves nothing behind', async (t) => {
     [{ ServiceChecks: ['x'] }, /ServiceChecks/],
     [{ NodeChecks: ['none'] }, /"none"/],
     [{ Node: 'External' }, /gossipHealth/],
-    [external({ NodeChecks: ['bad'] }), /"bad"/],
-    [external({ Checks: ['bad'] }), /"bad"/],
     [external({ ServiceChecks: [{ ID: 'none' }] }), /"none"/],
     [external({ ServiceChecks: [{ ID: 'web-up', Namespace: 'zz' }] }), /Namespace .*"zz"/],
   ]
@@ -280,4 +278,21 @@ void t.test('a blocked list wakes when a session comes or goes', async (t) => {
   await create(server)
   await server.ask('PUT', `/v1/session/destroy/${id}`)
   t.same((await until).json(), [])
+})
+
+void t.test("a critical check is told as what passes, in Consul's dialect by 500", async (t) => {
+  const server = await withNodes(t)
+  for (const body of [external({ NodeChecks: ['bad'] }), external({ Checks: ['bad'] })]) {
+    for (const [headers, status] of [
+      [{}, 409],
+      [{ 'x-service-dialect': 'consul' }, 500],
+    ] as const) {
+      const answer = await server.ask('PUT', '/v1/session/create', body, undefined, headers)
+      t.equal(answer.status, status)
+      t.match(answer.body, /Check "bad" is in critical state/)
+    }
+  }
+  const headers = { 'x-service-dialect': 'consul' }
+  const none = external({ NodeChecks: ['none'] })
+  t.equal((await server.ask('PUT', '/v1/session/create', none, undefined, headers)).status, 400)
 })
