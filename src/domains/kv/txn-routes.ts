@@ -87,10 +87,14 @@ export const txnRoute: DescribedRoute = {
     const words = request.service(catalogWordsKey)
     const namespace = request.namespace ?? defaultNamespace
     const parsed = parseOperations(decodeJsonExact(request.bytes), namespace, words)
-    const unusable = parsed.flatMap((one, at): Failure[] =>
-      one.type === 'unusable' ? [{ OpIndex: at, What: one.what }] : [],
-    )
-    if (unusable.length > 0) return failed(unusable)
+    if (parsed.some(({ type }) => type === 'unusable')) {
+      return failed(
+        parsed.flatMap((one, at): Failure[] => {
+          const what = one.type === 'unusable' ? one.what : withoutSession(one)
+          return what === null ? [] : [{ OpIndex: at, What: what }]
+        }),
+      )
+    }
     const steps = parsed.filter((one) => one.type !== 'unusable')
     const lock = lockOf(request)
     const isRead = (step: Step) =>
@@ -224,7 +228,6 @@ function parseOperation(
       return { type: verb, ...content, index }
     case 'lock':
     case 'unlock':
-      if (session === '') return { type: 'unusable', what: `the session of the ${verb} is missing` }
       return { type: verb, ...content, session }
     case 'delete':
     case 'delete-tree':
@@ -277,6 +280,15 @@ function shownFailure(
   return { OpIndex: at, What: textOf(words, present(steps[at], 'a refused operation'), refusal) }
 }
 
+/** What is wrong with a lock that names no session; null: it is none. */
+function withoutSession(step: Step): string | null {
+  if (!isKeyStep(step)) return null
+  const { operation } = step
+  if (operation.type !== 'lock' && operation.type !== 'unlock') return null
+  if (operation.session !== '') return null
+  return `failed to ${operation.type} key ${JSON.stringify(operation.key)}: missing session`
+}
+
 function textOf(words: CatalogWords, step: Step, refusal: StepRefusal): string {
   const operation = isKeyStep(step) ? step.operation : null
   const key = JSON.stringify(operation?.key ?? '')
@@ -293,10 +305,11 @@ function textOf(words: CatalogWords, step: Step, refusal: StepRefusal): string {
       return `failed to lock key ${key} due to lock delay`
     case 'notHeld':
       return operation?.type === 'unlock'
-        ? `failed to unlock key ${key}: the lock is not held by this session`
+        ? (withoutSession(step) ??
+            `failed to unlock key ${key}: the lock is not held by this session`)
         : `key ${key} is not locked by this session`
     case 'unknownSession':
-      return `failed to lock key ${key}: invalid session`
+      return withoutSession(step) ?? `failed to lock key ${key}: invalid session`
     case 'tooMuch':
       return `there is too much below ${key} for one transaction`
     case 'sessionEnds':

@@ -166,3 +166,21 @@ void t.test('trees go whole, in a transaction too', async (t) => {
   t.equal(all.reply.Errors, null, 'the empty prefix is that of all keys')
   t.same((await server.ask('GET', '/v1/kv/?keys')).json(), ['left'])
 })
+
+void t.test('a lock that names no session is told beside the other errors', async (t) => {
+  const server = await serverOfOne(t)
+  for (const verb of ['lock', 'unlock']) {
+    const { status, reply } = await txn(server, [
+      { Verb: verb, Key: 'k', Value: base64('v') },
+      { Verb: 'set', Key: 'other', Value: base64('v') },
+      { Verb: 'get', Key: 'none' },
+    ])
+    t.equal(status, 409)
+    t.match(reply.Errors, [
+      { OpIndex: 0, What: new RegExp(`failed to ${verb} key "k": missing session`) },
+      { OpIndex: 2, What: /does not exist/ },
+    ])
+    t.equal(reply.Errors?.length, 2)
+  }
+  t.equal((await server.ask('GET', '/v1/kv/other')).status, 404)
+})
