@@ -2,6 +2,8 @@
  * Areas of the Consul, Nomad and Vault APIs that this program does not serve. A request there gets 501 and one sentence,
  * so that a tool shows its user a reason and not an empty 404. Routes come first: a path that a route serves never gets here.
  */
+import { MusterError } from '../lib/errors.ts'
+
 type Area = {
   /** The path itself, and everything below it. */
   readonly paths: readonly string[]
@@ -116,6 +118,10 @@ export const outOfScopeAreas: readonly Area[] = [
       '/v1/acl/identity',
     ],
     reason: 'login by auth methods is not served; give clients tokens by /v1/acl/token',
+  },
+  {
+    paths: ['/v1/acl/token/onetime'],
+    reason: 'one-time tokens are not served; give clients tokens by /v1/acl/token',
   },
   {
     paths: ['/v1/acl/replication'],
@@ -370,6 +376,12 @@ const byPath: ReadonlyMap<string, OutOfScope> = new Map(
 
 /** No row is longer: `/v1/operator/autopilot/state` has five, the empty one before the first slash included. */
 const segmentsMax = 5
+
+/** Where a route's parameter would take a part of such a path for a name. */
+export function refuseOutOfScope(path: string): void {
+  const area = outOfScope(path)
+  if (area !== null) throw new MusterError('not_implemented', area.reason)
+}
 
 /** Of a decoded path; null: it lies in no such area. The narrowest area decides. */
 export function outOfScope(path: string): OutOfScope | null {

@@ -1,6 +1,7 @@
 /** Tokens in Consul's dialect, over the same methods as `routes.ts`. */
 import { Type } from 'typebox'
 import type { Fields } from '../../api/fields.ts'
+import { refuseOutOfScope } from '../../api/out-of-scope.ts'
 import { listHeaders, pageOf } from '../../api/pages.ts'
 import {
   type ApiReply,
@@ -203,6 +204,7 @@ export const aclConsulRoutes: readonly DescribedRoute[] = [
     dialect,
     bodyBytesMax,
     handle: async (request) => {
+      refuseOutOfScope(request.path)
       const accessor = request.parameter('accessor')
       refuseAnonymous(accessor)
       const token = await tokenOf(request, bodyOf(request))

@@ -1,6 +1,7 @@
 /** `/v1/acl/bootstrap`, `/v1/acl/tokens` and `/v1/acl/token/…`: bodies of Consul and of Nomad are read, one shape is shown. */
 import { Type } from 'typebox'
 import { Fields } from '../../api/fields.ts'
+import { refuseOutOfScope } from '../../api/out-of-scope.ts'
 import { listReply, pageOf } from '../../api/pages.ts'
 import {
   type ApiReply,
@@ -55,6 +56,7 @@ const create = async (request: ApiRequest): Promise<ApiReply> => {
 }
 
 const update = async (request: ApiRequest): Promise<ApiReply> => {
+  refuseOutOfScope(request.path)
   const accessor = request.parameter('accessor')
   const fields = bodyOf(request)
   const named = fields.text('AccessorID') ?? ''

@@ -1,7 +1,7 @@
 /** `/v1/nodes` and `/v1/node/:id`: shapes of HTTP to methods and back. */
 import { Type } from 'typebox'
 import type { Fields } from '../../api/fields.ts'
-import { outOfScope } from '../../api/out-of-scope.ts'
+import { refuseOutOfScope } from '../../api/out-of-scope.ts'
 import { listReply, pageOf } from '../../api/pages.ts'
 import {
   smallBodyBytesMax,
@@ -56,8 +56,7 @@ export const nodeRoutes: readonly DescribedRoute[] = [
     example: { url: `/v1/node/${exampleId}`, status: 404 },
     handle: async (request) => {
       // `/v1/node/pools` is no node.
-      const other = outOfScope(request.path)
-      if (other !== null) throw new MusterError('not_implemented', other.reason)
+      refuseOutOfScope(request.path)
       const { value } = await request.query(nodeMethods.read, { id: idOf(request) })
       if (value === null) return { status: 404, text: 'node not found' }
       return { jsonOf: () => shownNode(value) }
