@@ -1,5 +1,6 @@
 /** `/v1/acl/policies`, `/v1/acl/policy/:name`, `/v1/acl/policy/self`, `/v1/acl/roles` and `/v1/acl/role/:name`. */
 import { Type } from 'typebox'
+import type { Fields } from '../../api/fields.ts'
 import { listReply, pageOf } from '../../api/pages.ts'
 import {
   type ApiReply,
@@ -24,12 +25,23 @@ const putPolicy = async (request: ApiRequest): Promise<ApiReply> => {
   const fields = bodyOf(request)
   const rules = fields.text('Rules')
   if (rules === undefined) throw new MusterError('invalid_argument', 'Rules is missing')
+  refuseJobAcl(fields)
   const row = await request.call(policyMethods.putPolicy, {
     name: nameOf(request, fields.text('Name') ?? ''),
     description: fields.text('Description') ?? '',
     rules,
   })
   return { json: shownPolicy(row), index: row.modifyIndex }
+}
+
+/** Nomad's clients send it as null, or without any text in it, where the policy is of no job. */
+function refuseJobAcl(fields: Fields): void {
+  const job = fields.object('JobACL')
+  if (job === undefined || job.names().every((name) => !job.raw(name))) return
+  throw new MusterError(
+    'invalid_argument',
+    'JobACL is not served: tasks get no tokens, so no policy is bound to a job; leave it out and name the policy in tokens or roles',
+  )
 }
 
 const putRole = async (request: ApiRequest, isNew: boolean): Promise<ApiReply> => {
