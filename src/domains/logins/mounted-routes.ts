@@ -18,6 +18,7 @@ import {
   type Replies,
 } from '../../api/shape.ts'
 import { assert } from '../../lib/assert.ts'
+import { MusterError } from '../../lib/errors.ts'
 import { serviceKey } from '../../rpc/services.ts'
 import type { LoginMethod } from './login-type.ts'
 import type { MountRow, MountType } from './model.ts'
@@ -140,10 +141,11 @@ async function serveBelow(
   asked: RouteMethod,
 ): Promise<ApiReply> {
   const routes = mount === null ? [] : (request.service(mountedRoutes).get(mount.type) ?? [])
-  if (mount === null || routes.length === 0) throw nothingThere()
+  if (mount === null || routes.length === 0) throw nothingAt(asked, noMountText(segments))
   const below = segments.slice(mount.path.split('/').length)
   const fitting = routes.filter((known) => fits(placed(known).pattern, below))
-  if (fitting.length === 0) throw nothingThere()
+  if (fitting.length === 0)
+    throw nothingAt(asked, `the login method at ${mount.path}/ has no such path`)
   const route = fitting.find((known) => placed(known).methods.includes(asked))
   if (route === undefined) return notAllowed(fitting.flatMap((known) => placed(known).methods))
   return route.handle(request, {
@@ -155,6 +157,17 @@ async function serveBelow(
     },
     tail: below.slice(placed(route).pattern.length - 1).join('/'),
   })
+}
+
+function noMountText([first]: readonly string[]): string {
+  return first === 'token'
+    ? 'the token endpoints have no such path'
+    : 'no login method is mounted there: GET /v1/sys/auth lists those that are'
+}
+
+/** What reads is told that there is nothing; what writes, why nothing was done. */
+function nothingAt(asked: RouteMethod, reason: string): MusterError {
+  return asked === 'PUT' ? new MusterError('not_found', reason) : nothingThere()
 }
 
 type Placed = { readonly pattern: readonly string[]; readonly methods: readonly string[] }

@@ -416,3 +416,19 @@ t.test(
     }
   },
 )
+
+t.test('a write where nothing is mounted is told so', async (t) => {
+  const { asRoot } = await begun(t)
+  for (const method of ['POST', 'PUT']) {
+    const nowhere = await asRoot(method, '/v1/auth/none/login/ada', {})
+    t.equal(nowhere.status, 404)
+    t.match(nowhere.json(), { errors: [/no login method is mounted/] })
+    const below = await asRoot(method, '/v1/auth/ldap/nothing', {})
+    t.equal(below.status, 404)
+    t.match(below.json(), { errors: [/ldap\/ has no such path/] })
+  }
+  for (const method of ['GET', 'LIST', 'DELETE']) {
+    const absent = await asRoot(method, '/v1/auth/none/login/ada')
+    t.same([absent.status, absent.body], [404, '{"errors":[]}'], method)
+  }
+})
