@@ -123,8 +123,7 @@ const register = defineLeaderMethod({
     evalPriority: Type.Optional(Priority),
   }),
   requires: ({ namespace }) => inNamespace(namespace, 'submit-job'),
-  run: (context, { job, ...args }) =>
-    submit(context, { ...args, ...specOf(args.namespace, job) }),
+  run: (context, { job, ...args }) => submit(context, { ...args, ...specOf(args.namespace, job) }),
 })
 
 /** `asked`: with what is ignored of it, which warnings name. */
