@@ -55,8 +55,8 @@ export class BootstrapReset {
     const { file, log } = this.#options
     return this.#inTurn(async () => {
       const found = await file.read()
-      if (found === null || !isToGo(found)) return
       try {
+        if (found === null || !isToGo(found)) return
         await file.remove()
         log.info('the reset file of access control was removed', {
           path: file.path,

@@ -26,7 +26,7 @@ import {
   TokenType,
   type TokenRow,
 } from './model.ts'
-import { ownRow } from './own-token.ts'
+import { ownIndex, ownRow } from './own-token.ts'
 import { aclIndex, allTokens, listedMax, tokenByAccessor } from './queries.ts'
 import { shownRights } from './rights.ts'
 import { policiesOf } from './rule-sets.ts'
@@ -145,8 +145,7 @@ const ownPolicies = defineQuery({
     const { token } = context.caller
     const row = token === null ? null : ownRow(reader, token, context)
     if (row === null) throw denied('the request has no token')
-    const index = Math.max(aclIndex(reader, 'policies'), aclIndex(reader, 'roles'), row.modifyIndex)
-    return { value: policiesOf(reader, row).map(shownPolicyStub), index }
+    return { value: policiesOf(reader, row).map(shownPolicyStub), index: ownIndex(reader, row) }
   },
 })
 

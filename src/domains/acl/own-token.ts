@@ -3,7 +3,7 @@ import type { Reader } from '../../fsm/domain.ts'
 import type { QueryContext } from '../../rpc/method.ts'
 import { hashOf } from './authorizer.ts'
 import type { TokenRow } from './model.ts'
-import { tokenByHash } from './queries.ts'
+import { aclIndex, tokenByHash } from './queries.ts'
 import { batchTokens } from './services.ts'
 
 /** null: there is none. A batch token is opened, for it is not stored. */
@@ -14,4 +14,9 @@ export function ownRow(
 ): TokenRow | null {
   const stored = tokenByHash(reader, hashOf(token))
   return stored ?? service(batchTokens).open(reader, token)?.row ?? null
+}
+
+/** Of the newest change of what the token may do. */
+export function ownIndex(reader: Reader, row: TokenRow | null): number {
+  return Math.max(aclIndex(reader, 'policies'), aclIndex(reader, 'roles'), row?.modifyIndex ?? 0)
 }

@@ -27,7 +27,7 @@ import {
 import { newestRuleOf, parsePolicy } from './policy-model.ts'
 import { checkNothingTwice } from './policy-source-model.ts'
 import { policiesOf } from './rule-sets.ts'
-import { ownRow } from './own-token.ts'
+import { ownIndex, ownRow } from './own-token.ts'
 import { aclIndex, allPolicies, allRoles, listedMax, policyOf, roleOf } from './queries.ts'
 import { assertAclEnabled } from './services.ts'
 import { policyFilters, shownPolicy, shownPolicyStub, shownRole } from './shown.ts'
@@ -48,24 +48,25 @@ const listPolicies = defineQuery({
   requires: ({ orOwn }) => (orOwn === true ? { resource: 'none' } : readsAll),
   query: async (reader, { prefix, ...page }, context) => {
     assertAclEnabled(context)
-    const own = context.may(readsAll) ? null : ownNames(reader, context)
+    const own = context.may(readsAll) ? null : ownPolicies(reader, context)
     const value = await onePage(context, page, {
       pages: allPolicies(reader, prefix),
       keyOf: (row) => [row.name],
-      show: (row) => (own === null || own.has(row.name) ? shownPolicyStub(row) : null),
+      show: (row) => (own === null || own.names.has(row.name) ? shownPolicyStub(row) : null),
       filter: policyFilters.compile(page.filter),
       max: listedMax,
     })
-    return { value, index: aclIndex(reader, 'policies') }
+    return { value, index: own?.index ?? aclIndex(reader, 'policies') }
   },
 })
 
 /** Throws `permission_denied` for callers without a token. */
-function ownNames(reader: Reader, context: QueryContext): ReadonlySet<string> {
+function ownPolicies(reader: Reader, context: QueryContext) {
   const { token } = context.caller
   if (token === null) mustMay(context, readsAll)
   const row = token === null ? null : ownRow(reader, token, context)
-  return new Set(row === null ? [] : policiesOf(reader, row).map(({ name }) => name))
+  const names = new Set(row === null ? [] : policiesOf(reader, row).map(({ name }) => name))
+  return { names, index: ownIndex(reader, row) }
 }
 
 const readPolicy = defineQuery({
@@ -75,7 +76,8 @@ const readPolicy = defineQuery({
   requires: ({ orOwn }) => (orOwn === true ? { resource: 'none' } : readsAll),
   query: (reader, { name }, context) => {
     assertAclEnabled(context)
-    if (!context.may(readsAll) && !ownNames(reader, context).has(name)) mustMay(context, readsAll)
+    if (!context.may(readsAll) && !ownPolicies(reader, context).names.has(name))
+      mustMay(context, readsAll)
     const row = policyOf(reader, name)
     const value = row === null ? null : shownPolicy(row)
     return { value, index: row?.modifyIndex ?? aclIndex(reader, 'policies') }

@@ -50,9 +50,17 @@ const create = async (request: ApiRequest): Promise<ApiReply> => {
       )
     }
   }
-  return created(
-    await request.call(aclMethods.create, { ...tokenFieldsOf(fields), ...expirationOf(fields) }),
-  )
+  const token = tokenFieldsOf(fields)
+  if (token.type === 'management') refuseMembers(token)
+  return created(await request.call(aclMethods.create, { ...token, ...expirationOf(fields) }))
+}
+
+/** Who makes one with policies may believe that it is limited to these. */
+function refuseMembers({ policies, roles }: ReturnType<typeof tokenFieldsOf>): void {
+  const member = policies?.length ? 'Policies' : roles?.length ? 'Roles' : null
+  if (member === null) return
+  const text = `${member} must be empty where Type is management: such a token may do everything`
+  throw new MusterError('invalid_argument', text)
 }
 
 const update = async (request: ApiRequest): Promise<ApiReply> => {
@@ -190,22 +198,13 @@ export function namesOf(fields: Fields, member: string): readonly string[] | nul
 }
 
 function tokenFieldsOf(fields: Fields) {
-  const given = {
+  return {
     name: fields.text('Name') ?? null,
     description: fields.text('Description') ?? null,
     type: typeOf(fields.text('Type') ?? ''),
     policies: namesOf(fields, 'Policies'),
     roles: namesOf(fields, 'Roles'),
   }
-  if (given.type === 'management') {
-    const [member] = (['policies', 'roles'] as const).filter((one) => (given[one] ?? []).length > 0)
-    if (member !== undefined) {
-      const name = member === 'policies' ? 'Policies' : 'Roles'
-      const text = `${name} must be empty where Type is management: such a token may do everything`
-      throw new MusterError('invalid_argument', text)
-    }
-  }
-  return given
 }
 
 function typeOf(text: string): TokenType | null {

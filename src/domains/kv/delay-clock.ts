@@ -60,7 +60,10 @@ export class DelayClock {
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
   }
 
-  /** An archive's row may be of an index that is not reached here: it counts from when it came. */
+  /**
+   * An archive's row may be of an index that is not reached here: it counts from when it came, and once more when that index is
+   * reached, if that is before it is removed.
+   */
   #seenMs(endIndex: number): number {
     return this.#seen.find(({ index }) => index >= endIndex)?.atMs ?? this.#sinceMs
   }

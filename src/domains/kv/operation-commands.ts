@@ -258,16 +258,17 @@ function one(at: At, operation: Operation, loaded: LoadedOperation, entries: Ent
       if (operation.index !== (row?.modifyIndex ?? 0)) return { type: 'stale' }
       return write(at, operation, entry, loaded, entries)
     case 'lock':
-      if (!loaded.sessionLives) return { type: 'unknownSession' }
-      if (row !== null && row.session !== null && row.session !== operation.session) {
-        return { type: 'lockHeld' }
-      }
+      // Whoever asks, as at Consul: also one whose session has ended.
       if (
         row?.session !== operation.session &&
         loaded.delay !== null &&
         at.isHeldBack(loaded.delay)
       ) {
         return { type: 'lockDelay' }
+      }
+      if (!loaded.sessionLives) return { type: 'unknownSession' }
+      if (row !== null && row.session !== null && row.session !== operation.session) {
+        return { type: 'lockHeld' }
       }
       return write(at, operation, entry, loaded, entries)
     case 'unlock':

@@ -33,10 +33,7 @@ export const nodesDomain = defineDomain({
   tables: [nodes, stormBrake],
   commands: { ...nodeCommands, ...brakeCommands },
   services: [
-    defineService(nodeHeartbeats, {
-      create: () => new Heartbeats(),
-      replaced: (heartbeats) => heartbeats.replaced(),
-    }),
+    defineService(nodeHeartbeats, { create: () => new Heartbeats() }),
     defineService(nodeAdmission, { create: ({ clock }) => new NodeAdmission(clock) }),
     defineService(nodeUplinks, {
       create: ({ service, clock, log }) => {
@@ -61,6 +58,7 @@ export const nodesDomain = defineDomain({
           }
         })
       },
+      replaced: (uplinks) => uplinks.replaced(),
       stop: (uplinks) => uplinks.stop(),
     }),
     defineService(agentLink, {

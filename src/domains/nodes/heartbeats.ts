@@ -9,16 +9,12 @@
  *
  * Deadlines are kept by the leader alone. A new one gives every node that is not down a long time once, for nobody can have told
  * it who was heard.
- *
- * Where the state was replaced, by a restore, the records are as old as the archive: each agent that is heard is asked to register
- * again until it did.
  */
 import { delay } from '../../lib/async.ts'
 import { chunks } from '../../lib/chunks.ts'
 import { DeadlineWheel } from '../../lib/deadline-wheel.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'
-import { fullBucket, takeToken, type TokenBucket } from '../../lib/token-bucket.ts'
 import type { Provided } from '../../rpc/services.ts'
 import type { knownNodes } from '../catalog/services.ts'
 import type { DutyContext } from '../duty.ts'
@@ -51,9 +47,6 @@ const lastsMs = { failed: 1_000, suspected: 5_000 } as const
 /** One that is back has so long to say what became of its work before it takes new work all the same. */
 const tellMs = 15_000
 
-/** Agents of known nodes that are asked to register again; the others are asked with a later heartbeat. */
-const askedAgainRate = { perSecond: 100, burst: 100 }
-
 /** Which of these nodes' agents answer over an uplink that some server holds. */
 export type Reach = (ids: readonly string[]) => Promise<{
   readonly answering: ReadonlySet<string>
@@ -77,16 +70,9 @@ export type HeartbeatsContext = DutyContext & {
 /** Where reports go: to the duty of this server while it leads. */
 export class Heartbeats {
   #duty: HeartbeatDuty | null = null
-  /** Nodes whose records are those of an archive. */
-  readonly #outdated = new Set<string>()
-  /** Since the process began; and of those, after which of them all nodes were put there. */
-  #replacements = 0
-  #readAfter = 0
 
   start(context: HeartbeatsContext): Running {
-    const after = this.#replacements
-    const onOutdated = after === this.#readAfter ? null : () => void (this.#readAfter = after)
-    const duty = new HeartbeatDuty(context, this.#outdated, onOutdated)
+    const duty = new HeartbeatDuty(context)
     this.#duty = duty
     return {
       stop: () => {
@@ -102,17 +88,6 @@ export class Heartbeats {
     throw new MusterError('not_leader', 'this server keeps no deadlines of nodes')
   }
 
-  /** The state is another one, whoever leads then. */
-  replaced(): void {
-    this.#replacements += 1
-    this.#outdated.clear()
-  }
-
-  /** Its agent said at this leader what the node is. */
-  registered(id: string): void {
-    this.#outdated.delete(id)
-  }
-
   /** Their agents speak: those that are disconnected are so no more once this resolves. */
   async back(ids: readonly string[]): Promise<void> {
     await this.#duty?.back(ids)
@@ -126,10 +101,6 @@ type Silent = Pick<StatusUpdate, 'id' | 'cause' | 'left'>
 
 class HeartbeatDuty implements Running {
   readonly #context: HeartbeatsContext
-  readonly #outdated: Set<string>
-  readonly #askedAgain: TokenBucket
-  /** All nodes are outdated, and this is called once they are among those. Null: what is there is no older than what was heard. */
-  readonly #onOutdated: (() => void) | null
   readonly #stopping = new AbortController()
   readonly #wheel: DeadlineWheel<string>
   /** As the state has them. */
@@ -148,12 +119,9 @@ class HeartbeatDuty implements Running {
   readonly #rounds: ReturnType<typeof periodic>
   readonly #scanning: Promise<void>
 
-  constructor(context: HeartbeatsContext, outdated: Set<string>, onOutdated: (() => void) | null) {
+  constructor(context: HeartbeatsContext) {
     const { clock, applied, members } = context
     this.#context = context
-    this.#outdated = outdated
-    this.#onOutdated = onOutdated
-    this.#askedAgain = fullBucket(askedAgainRate, clock.monotonicMs())
     this.#wheel = new DeadlineWheel<string>({
       clock,
       sliceMs,
@@ -186,7 +154,6 @@ class HeartbeatDuty implements Running {
       applied.onCommand(purgeNode, ({ args }) => {
         this.#known.delete(args.id)
         this.#backMs.delete(args.id)
-        this.#outdated.delete(args.id)
         this.#wheel.cancel(args.id)
       }),
       members.onChange(() => this.#rounds.wake()),
@@ -211,7 +178,6 @@ class HeartbeatDuty implements Running {
         unknown.push(id)
         continue
       }
-      if (this.#isToRegister(id)) unknown.push(id)
       this.#missed.delete(id)
       this.#unreached.delete(id)
       if (status !== 'disconnected') this.#arm(id)
@@ -219,11 +185,6 @@ class HeartbeatDuty implements Running {
     }
     if (this.#returned.size > 0) this.#rounds.wake()
     return { unknown, ttlMs: this.#ttlMs }
-  }
-
-  #isToRegister(id: string): boolean {
-    if (!this.#outdated.has(id)) return false
-    return takeToken(this.#askedAgain, askedAgainRate, this.#context.clock.monotonicMs()) === 0
   }
 
   get #ttlMs(): number {
@@ -259,7 +220,6 @@ class HeartbeatDuty implements Running {
     while (!this.#stopping.signal.aborted) {
       try {
         await this.#readAll(dueMs)
-        this.#onOutdated?.()
         this.#isComplete = true
         this.#rounds.wake()
         return
@@ -275,7 +235,6 @@ class HeartbeatDuty implements Running {
     await onView(this.#context.view, async (reader) => {
       for await (const page of nodesWithPrefix(reader, '')) {
         for (const { id, status, disconnectedUntilMs = 0 } of page) {
-          if (this.#onOutdated !== null) this.#outdated.add(id)
           // What came meanwhile is newer than this view.
           if (this.#known.has(id)) continue
           this.#known.set(id, status)

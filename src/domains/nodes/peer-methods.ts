@@ -55,10 +55,8 @@ export const registeredMethod = definePeerMethod({
     const known = nodeById(context.read(), id)
     if (known === null) context.service(nodeAdmission).take()
     else if (known.secretHash !== secretHash) throw otherSecret(id)
-    else if (isSame(known.spec, spec)) {
-      context.service(nodeHeartbeats).registered(id)
-      return { index: known.modifyIndex }
-    } else context.service(nodeAdmission).takeChange(id)
+    else if (isSame(known.spec, spec)) return { index: known.modifyIndex }
+    else context.service(nodeAdmission).takeChange(id)
     const { index, outcome } = await context.propose(registerNode, {
       id,
       spec,
@@ -67,7 +65,6 @@ export const registeredMethod = definePeerMethod({
       nowMs: Math.floor(context.clock.wallMs()),
     })
     if (outcome.type === 'otherSecret') throw otherSecret(id)
-    context.service(nodeHeartbeats).registered(id)
     context.log.info('a node registered', { node: spec.name, id, new: outcome.created })
     return { index }
   },

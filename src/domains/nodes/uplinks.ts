@@ -51,6 +51,8 @@ type Held = {
   readonly uplink: Uplink
   readonly address: string
   isRegistered: boolean
+  /** The state was replaced since it registered. */
+  isOutdated: boolean
   heardMs: number
 }
 
@@ -143,7 +145,14 @@ export class NodeUplinks {
       onClose: (reason) => this.#closed(held, reason),
     })
     const heardMs = clock.monotonicMs()
-    const held: Held = { identity, uplink, address, isRegistered: false, heardMs }
+    const held: Held = {
+      identity,
+      uplink,
+      address,
+      isRegistered: false,
+      isOutdated: false,
+      heardMs,
+    }
     this.#held.set(nodeId, held)
     this.#stoppedMs.delete(nodeId)
     this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1)
@@ -173,7 +182,9 @@ export class NodeUplinks {
 
   registered(nodeId: string): void {
     const held = this.#held.get(nodeId)
-    if (held !== undefined) held.isRegistered = true
+    if (held === undefined) return
+    held.isRegistered = true
+    held.isOutdated = false
   }
 
   /** The node's secret is not that of its record. */
@@ -195,11 +206,17 @@ export class NodeUplinks {
     if (held?.isRegistered === true) {
       held.heardMs = this.#options.clock.monotonicMs()
       this.#hear(nodeId)
+      if (held.isOutdated) this.forgotten(nodeId)
     }
     return { ttlMs: randomInteger(this.#options.random, this.#ttlMs, 2 * this.#ttlMs) }
   }
 
-  /** The record is gone: its agent registers again. */
+  /** The state is another one: with its next heartbeat each agent is asked to register again, until it did. */
+  replaced(): void {
+    for (const held of this.#held.values()) held.isOutdated = true
+  }
+
+  /** The record is gone, or older than what the agent said: it registers again. */
   forgotten(nodeId: string): void {
     const held = this.#held.get(nodeId)
     if (held === undefined) return

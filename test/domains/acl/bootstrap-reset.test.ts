@@ -96,3 +96,13 @@ t.test('a file that cannot be removed is named in the log', async (t) => {
   await new BootstrapReset({ file, presentIndex: () => 20, log }).removeStale(true)
   t.match(warned, [[/remove it/, { path: file.path, error: /read-only/ }]])
 })
+
+t.test('a state that cannot be asked any more is no defect', async (t) => {
+  const file = resetFileIn(t.testdir())
+  await writeFile(file.path, '7')
+  const presentIndex = () => {
+    throw new Error('the state is closed')
+  }
+  await new BootstrapReset({ file, presentIndex, log: silentLogger }).removeStale(true)
+  t.notOk(await isGone(file))
+})

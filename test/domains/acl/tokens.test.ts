@@ -128,6 +128,8 @@ void t.test('a token may do what its policies and roles say', async (t) => {
   t.equal((await as(undefined)('GET', '/v1/acl/policy/self')).status, 403)
   t.match((await mine('GET', '/v1/acl/policies')).json(), [{ Name: 'ops' }, { Name: 'p' }])
   t.match((await mine('GET', '/v1/acl/policies?prefix=o')).json(), { length: 1 })
+  const indexOf = async (url: string) => (await mine('GET', url)).headers['x-nomad-index']
+  t.equal(await indexOf('/v1/acl/policies'), await indexOf('/v1/acl/policy/self'))
   t.match((await mine('GET', '/v1/acl/policy/ops')).json(), { Rules: 'operator = "read"' })
   await manage('PUT', '/v1/acl/policy/of-others', { Rules: 'operator = "read"' })
   for (const name of ['of-others', 'none']) {

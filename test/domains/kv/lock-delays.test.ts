@@ -232,3 +232,18 @@ void t.test('delays that are over are removed', async (t) => {
   t.same(await reap(endIndex - 1), { removed: 0 })
   t.same(await reap(endIndex), { removed: 1 })
 })
+
+void t.test('a lock delay holds back whoever asks, also the session that ended', async (t) => {
+  const server = await serverOfOne(t, { begin: false })
+  const made = await server.ask('PUT', '/v1/session/create', {
+    Node: 'box',
+    NodeChecks: [],
+    LockDelay: '50s',
+  })
+  const { ID: ended } = made.json() as { ID: string }
+  t.equal((await server.ask('PUT', `/v1/kv/k?acquire=${ended}`)).body, 'true')
+  await server.ask('PUT', `/v1/session/destroy/${ended}`)
+  const again = await server.ask('PUT', `/v1/kv/k?acquire=${ended}`)
+  t.same([again.status, again.body], [200, 'false'])
+  t.equal((await server.ask('PUT', `/v1/kv/other?acquire=${ended}`)).status, 500)
+})
