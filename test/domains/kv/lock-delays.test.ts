@@ -234,13 +234,8 @@ void t.test('delays that are over are removed', async (t) => {
 })
 
 void t.test('a lock delay holds back whoever asks, also the session that ended', async (t) => {
-  const server = await serverOfOne(t, { begin: false })
-  const made = await server.ask('PUT', '/v1/session/create', {
-    Node: 'box',
-    NodeChecks: [],
-    LockDelay: '50s',
-  })
-  const { ID: ended } = made.json() as { ID: string }
+  const { server, session } = await world(t)
+  const ended = await session('50s')
   t.equal((await server.ask('PUT', `/v1/kv/k?acquire=${ended}`)).body, 'true')
   await server.ask('PUT', `/v1/session/destroy/${ended}`)
   const again = await server.ask('PUT', `/v1/kv/k?acquire=${ended}`)
