@@ -36,11 +36,6 @@ export function isHealthy(row: AllocationRow): boolean {
   return row.health?.healthy === true && !row.migrate && !isTerminal(row)
 }
 
-/** It is known to serve nothing: that it leaves takes nothing away from its group. */
-export function isUnhealthy(row: AllocationRow): boolean {
-  return row.health?.healthy === false
-}
-
 /** It is to be marked, and is not yet. */
 export function isUnmarked({ row }: Draining): boolean {
   return !row.migrate && !isTerminal(row)
@@ -100,7 +95,6 @@ function markedNow(
   return unmarked.filter(({ kind, row }) => {
     // Batch work may come to its end.
     if (kind !== 'service') return false
-    if (isUnhealthy(row)) return true
     const key = groupKeyOf(row)
     const left = room.get(key) ?? 0
     room.set(key, left - 1)

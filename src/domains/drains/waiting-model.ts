@@ -1,12 +1,6 @@
 /** What a drain waits for: each allocation that its node still has, and why. */
 import { isTerminal, type AllocationRow } from '../allocations/model.ts'
-import {
-  groupKeyOf,
-  isUnhealthy,
-  type Draining,
-  type DrainingNode,
-  type GroupRoom,
-} from './step-model.ts'
+import { groupKeyOf, type Draining, type DrainingNode, type GroupRoom } from './step-model.ts'
 
 export type Waiting = {
   readonly row: AllocationRow
@@ -41,7 +35,6 @@ function reasonOf(
   if (kind === 'batch') return 'batch work may run to its end, until the deadline of the drain'
   if (kind === 'system') return 'system work is stopped once all other work is gone'
   if (group === undefined) return 'it is stopped by the scheduler: its group is no more'
-  if (isUnhealthy(row)) return 'it is unhealthy, and moves at the next step'
   const { healthy, stay } = group
   const room = healthy - stay
   const next = room > 0 ? `up to ${room} move at the next step` : 'one more must turn healthy first'

@@ -4,7 +4,7 @@ import type { Reader } from '../../fsm/domain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { isTerminal, type AllocationRow } from '../allocations/model.ts'
 import { leftOn } from '../drains/queries.ts'
-import { isUnhealthy, type Draining } from '../drains/step-model.ts'
+import type { Draining } from '../drains/step-model.ts'
 import { keyOfJob, type Metrics } from '../evaluations/model.ts'
 import type { Decision } from '../../scheduler/decision.ts'
 import { Patterns } from '../../scheduler/operands.ts'
@@ -95,9 +95,7 @@ function moveOf(row: AllocationRow, job: ScheduledJob | null, decision: Decision
   }
 }
 
-function paceOf(row: AllocationRow, job: ScheduledJob | null): string {
-  if (isUnhealthy(row)) return 'it is unhealthy, and moves at once'
-  const { group } = row
+function paceOf({ group }: AllocationRow, job: ScheduledJob | null): string {
   const found = job?.spec.TaskGroups.find(({ Name }) => Name === group)
   const most = Math.max(1, found?.Migrate?.MaxParallel ?? 1)
   return `of its group ${most} at a time move`

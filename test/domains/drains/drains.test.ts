@@ -115,47 +115,6 @@ void t.test('a service moves one by one, as its replacements turn healthy', asyn
   t.match(Events.at(-1), { Message: 'Node drain complete', Details: null })
 })
 
-void t.test('what is unhealthy moves at once, and takes no room of the healthy', async (t) => {
-  const { server, here, node, elsewhere, drain, isOver } = await draining(t)
-  const job = await here.plant('web')
-  const place = [0, 1, 2, 3].map((number) => placedOn(job, node, number))
-  await here.plan(job, { place: [...place, placedOn(job, elsewhere, 4)] })
-  await report(here, node, [0, 1], 'running', false)
-  await report(here, node, [2], 'running', true)
-  await report(here, elsewhere, [4], 'running', true)
-  // Of five one may be away, and two are healthy: the healthy one and the one without a verdict stay.
-  await here.count('web', 5)
-  await drain(hour)
-  await eventuallyTrue('the unhealthy ones are marked', () => marked(here, [0, 1]).length === 2)
-  t.strictSame(marked(here, [2, 3, 4]), [])
-  const { Waiting } = (await server.ask('GET', `/v1/node/${node}/drain`)).json() as {
-    readonly Waiting: readonly { readonly ID: string; readonly Reason: string }[]
-  }
-  const reason = Waiting.find(({ ID }) => ID === idOf('allo', 2))?.Reason
-  t.equal(
-    reason,
-    'of its group 2 are healthy and 4 have to stay: one more must turn healthy first',
-    'only those that serve count',
-  )
-  const now = { ...job, index: here.job()?.jobModifyIndex ?? 0 }
-  await stopped(here, now, node, [0, 1])
-  await here.plan(now, { place: [5, 6, 7].map((number) => placedOn(job, elsewhere, number)) })
-  await report(here, elsewhere, [5, 6, 7], 'running', true)
-  await eventuallyTrue('a healthy one is marked', () => marked(here, [2, 3]).length === 1)
-  await stopped(here, now, node, marked(here, [2, 3]))
-  await report(here, node, [2, 3], 'complete')
-  await isOver()
-})
-
-void t.test('one unhealthy allocation alone moves', async (t) => {
-  const { here, node, drain } = await draining(t)
-  await running(here, node, [0])
-  await report(here, node, [0], 'running', false)
-  await here.count('web', 1)
-  await drain(hour)
-  await eventuallyTrue('it is marked', () => marked(here, [0]).length === 1)
-})
-
 void t.test('a drain goes on where an operator judges deployments', async (t) => {
   const { here, node, elsewhere, drain, isOver } = await draining(t)
   const Update = { MaxParallel: 1, HealthCheck: 'manual' }

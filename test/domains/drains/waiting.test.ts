@@ -14,10 +14,8 @@ const row = {
   clientStatus: 'running',
 } as AllocationRow
 
-function reasonWith(room: GroupRoom, healthy: boolean | null = null): string | undefined {
-  const judged = { ...row, health: healthy === null ? null : { healthy, timeMs: 0 } }
-  const left = [{ row: judged, kind: 'service' }]
-  const draining = { node: { drain: null }, left, hasForced: false }
+function reasonWith(room: GroupRoom): string | undefined {
+  const draining = { node: { drain: null }, left: [{ row, kind: 'service' }], hasForced: false }
   const groups = new Map([[groupKeyOf(row), room]])
   return waitingOn(draining as unknown as DrainingNode, groups, () => null)[0]?.reason
 }
@@ -32,9 +30,4 @@ t.test('one more must turn healthy only where those that are have to stay', asyn
     reasonWith({ healthy: 3, stay: 1 }),
     `${start} 3 are healthy and 1 have to stay: up to 2 move at the next step`,
   )
-})
-
-t.test('what is unhealthy waits for no other', async (t) => {
-  t.equal(reasonWith({ healthy: 0, stay: 0 }, false), 'it is unhealthy, and moves at the next step')
-  t.match(reasonWith({ healthy: 0, stay: 0 }, true), /0 are healthy/)
 })

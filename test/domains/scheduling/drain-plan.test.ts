@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import type { NodeSpec } from '../../../src/domains/nodes/model.ts'
 import { driver } from '../../scheduler/cluster.ts'
-import { idOf, nowMs, placedOn, served, type Workloads } from '../allocations/workloads.ts'
+import { idOf, placedOn, served, type Workloads } from '../allocations/workloads.ts'
 
 type Planned = {
   readonly ID: string
@@ -69,18 +69,6 @@ void t.test('each allocation: where it goes, or why it does not', async (t) => {
   t.match(forced.get(0), { Action: 'move' })
   t.match(forced.get(2), { Action: 'stop', Reason: /not begun again/ })
   t.match(forced.get(3), { Action: 'stay' })
-})
-
-void t.test('what is unhealthy moves without the others of its group', async (t) => {
-  const { here, node, plan } = await busy(t, [4])
-  await run(here, node, [0, 1], { id: 'web' })
-  const told = { clientStatus: 'running', clientDescription: '', tasks: [] }
-  const health = { healthy: false, timeMs: nowMs }
-  const reports = [{ node, report: { id: idOf('allo', 1), ...told, health } }]
-  await here.apply('allocations.reported', { reports, nowMs: Date.now() })
-  const planned = await plan()
-  t.match(planned.get(0), { Action: 'move', Reason: 'of its group 1 at a time move' })
-  t.match(planned.get(1), { Action: 'move', Reason: 'it is unhealthy, and moves at once' })
 })
 
 void t.test('what has no place says why; jobs do not get one place twice', async (t) => {
