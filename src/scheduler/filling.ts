@@ -1,5 +1,5 @@
 /** Finds places for what a job lacks. */
-import type { NewAllocation } from '../domains/allocations/model.ts'
+import { isTerminal, type NewAllocation } from '../domains/allocations/model.ts'
 import type { Plan } from '../domains/allocations/plan-model.ts'
 import type { Metrics } from '../domains/evaluations/model.ts'
 import type { TaskGroup } from '../domains/jobs/model.ts'
@@ -117,6 +117,7 @@ export class Filling {
     const first = this.#placer.place(group, penalized, home ?? on)
     if (first.type === 'placed') return this.#places(group, slot, first)
     if (this.#waitsFor(group, slot, home ?? on)) return true
+    if (home !== null && this.#waitsAtHome(group, slot, home)) return true
     const found = home === null ? first : this.#placer.place(group, penalized, null)
     if (found.type === 'placed') return this.#places(group, slot, found)
     if (home !== null && this.#waitsFor(group, slot, null)) return true
@@ -125,6 +126,14 @@ export class Filling {
     if (instead.type === 'placed') return this.#places(group, slot, instead)
     if (on !== null && slot.previous === null) this.#hasNoRoom(group, slot)
     return this.#fails(group, instead.metrics)
+  }
+
+  /** For the end of the one before it, which the plan stops in any case. */
+  #waitsAtHome(group: TaskGroup, { previous, stop }: Slot, home: ScheduledNode): boolean {
+    if (stop !== null || previous === null || isTerminal(previous)) return false
+    if (!this.#placer.fitsLater(group, home)) return false
+    this.#queues(group)
+    return true
   }
 
   /** Where what it takes over lies, as long as that node takes work. Null: it takes nothing over, or goes elsewhere without it. */

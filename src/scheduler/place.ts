@@ -134,6 +134,11 @@ export class Placer {
     return found.type === 'placed'
   }
 
+  /** Whether there is a place for one on this node, once what the plan stops has ended. It is kept for it as above. */
+  fitsLater(group: TaskGroup, on: ScheduledNode): boolean {
+    return this.#find(on, group, { penalized: nobody, when: 'later' }).type === 'placed'
+  }
+
   /** Whether the group may run on this node, whatever else does. */
   isFeasible(node: ScheduledNode, group: TaskGroup): boolean {
     return this.#rulesOf(group).feasibility.unfit(node) === null

@@ -142,10 +142,14 @@ function reconcileGroup(
   }
 }
 
-/**
- * By name, those that an update stopped before there was a place for what replaces them, of a group whose allocations take over the data of
- * those before them.
- */
+/** Why one was stopped before there was a place for what replaces it. */
+const replacedLater: ReadonlySet<string> = new Set([
+  reasons.updated,
+  reasons.migrated,
+  reasons.rescheduled,
+])
+
+/** By name, those that were, of a group whose allocations take over the data of those before them. */
 function leftToHeirs(
   job: ScheduledJob,
   group: TaskGroup,
@@ -158,7 +162,7 @@ function leftToHeirs(
   }
   const left = [...newest].filter(
     ([, row]) =>
-      row.desiredDescription === reasons.updated &&
+      replacedLater.has(row.desiredDescription) &&
       row.jobCreateIndex === job.createIndex &&
       row.next === '',
   )

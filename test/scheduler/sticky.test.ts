@@ -73,3 +73,47 @@ t.test('it goes elsewhere where its node takes no work or has no room', async (t
   ).place
   t.not(grown?.allocation.nodeId, home)
 })
+
+t.test('one that failed while there was no room follows its data later', async (t) => {
+  const job = scheduledJob(spec('a', { ReschedulePolicy: { Unlimited: true, Delay: 5e9 } }))
+  const failed = allocationRow(0, {
+    nodeId: home,
+    clientStatus: 'failed',
+    tasks: [deadTask([], { failed: true })],
+  })
+  const around = nodes.map((node) => ({ ...node, eligible: false }))
+  const [stop] = decide({ nodes: around, job, allocations: [failed] }).stop
+  t.equal(stop?.desiredDescription, reasons.rescheduled)
+  const ended = {
+    ...failed,
+    desiredStatus: 'stop',
+    desiredDescription: reasons.rescheduled,
+  } as const
+  const { place } = decide({ nodes, job, allocations: [ended] })
+  t.same(
+    place.map(({ allocation }) => [allocation.nodeId, allocation.previous]),
+    [[home, failed.id]],
+  )
+})
+
+t.test('one that is stopped by hand waits for its own room at home', async (t) => {
+  const big = { tasks: [{ task: 'main', cpuMhz: 3_000, memoryMb: 256 }], diskMb: 300, ports: [] }
+  const job = scheduledJob(spec('a', {}, 3_000))
+  const row = allocationRow(0, { nodeId: home, migrate: true, resources: big })
+  const first = decide({ nodes, job, allocations: [row] })
+  t.same(first.place, [])
+  t.same(first.queued, [['web', 1]])
+  t.same(
+    first.stop.map(({ id, desiredDescription }) => [id, desiredDescription]),
+    [[row.id, reasons.migrated]],
+  )
+  const ended = { desiredStatus: 'stop', desiredDescription: reasons.migrated } as const
+  const after = { ...row, ...ended, clientStatus: 'complete' } as const
+  const { place } = decide({ nodes, job, allocations: [after] })
+  t.same(
+    place.map(({ allocation }) => [allocation.nodeId, allocation.previous]),
+    [[home, row.id]],
+  )
+  const around = nodes.map((node) => (node.id === home ? { ...node, eligible: false } : node))
+  t.not(decide({ nodes: around, job, allocations: [row] }).place[0]?.allocation.nodeId, home)
+})

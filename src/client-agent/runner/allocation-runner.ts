@@ -15,6 +15,7 @@ import type { Drivers } from '../drivers/drivers.ts'
 import {
   canRunAgain,
   groupInOrder,
+  inputOf,
   isForBegun,
   isOver,
   isUnbegun,
@@ -51,7 +52,6 @@ import {
   type EventSeed,
 } from './task-events.ts'
 import { TaskProcesses } from './task-processes.ts'
-import type { TaskInput } from './task.ts'
 import type { TemplateData } from './templates/template-data.ts'
 
 /** Between two looks at the checks that its health waits for. */
@@ -95,7 +95,7 @@ export class AllocationRunner {
   #passingMs: number | null = null
   #isReleased = false
   #hasLostContact = false
-  /** Others end first. */
+  /** For others, or what they left. */
   #isWaiting = false
 
   /** `kept`: what an earlier process of the agent left of it. */
@@ -166,6 +166,11 @@ export class AllocationRunner {
     return isOver(this.#machine)
   }
 
+  /** Nothing of it is to come any more: also others that wait for it may go on. */
+  get isSettled(): boolean {
+    return this.isOver && !this.#isWaiting
+  }
+
   /** When the last of it ended. */
   get endedMs(): number {
     return Math.max(0, ...this.#machine.tasks.map(({ finishedMs }) => finishedMs ?? 0))
@@ -194,15 +199,15 @@ export class AllocationRunner {
       }),
     )
     const waiting = this.#host.untilOver(waitsFor(this.#assigned))
-    if (waiting === null) return this.#begin()
     this.#isWaiting = true
+    if (waiting === null) return this.#begin()
     void waiting.then(() => this.#begin())
     this.#changed()
   }
 
+  /** Also where it was stopped meanwhile: the one after it takes over from it. */
   async #begin(): Promise<void> {
-    const isEnding = this.#isReleased || this.#machine.isStopped
-    if (!isEnding && isUnbegun(this.#machine)) {
+    if (!this.#isReleased && isUnbegun(this.#machine)) {
       await takeOver(this.folder, this.#assigned, this.#host.log)
     }
     this.#isWaiting = false
@@ -254,10 +259,7 @@ export class AllocationRunner {
   restart(task: string, all: boolean): void {
     if (all) {
       if (!canRunAgain(this.#machine, this.#plan)) {
-        throw new MusterError(
-          'conflict',
-          'the allocation ends, or has ended: its tasks run no more',
-        )
+        throw new MusterError('conflict', 'the allocation has ended, or ends: no task runs again')
       }
       this.#take({ type: 'again', because: restartOfAllAsked })
       return
@@ -443,8 +445,4 @@ export class AllocationRunner {
       isReported: this.#isReported,
     }
   }
-}
-
-function inputOf(task: string, input: TaskInput): AllocationInput {
-  return { type: 'task', task, input }
 }

@@ -58,6 +58,10 @@ export type AllocationInput =
   | { readonly type: 'again'; readonly because: EventSeed }
   | { readonly type: 'elapsed' }
 
+export function inputOf(task: string, input: TaskInput): AllocationInput {
+  return { type: 'task', task, input }
+}
+
 /** It would have tasks begin, and is of no use to those that have not. */
 export function isForBegun(input: AllocationInput): boolean {
   return input.type === 'again' || (input.type === 'task' && input.input.type === 'told')

@@ -66,7 +66,7 @@ export class Runner {
     this.#seen = new SeenLog({ ...options, what: 'what is to run here' })
     this.#data = new TemplateData({ ...options, list: this.#seen })
     this.#pause = new Pause(options.clock)
-    this.#ends = new Ends((id) => this.#held.get(id)?.isOver ?? true)
+    this.#ends = new Ends((id) => this.#held.get(id)?.isSettled ?? true)
     this.#contact = new LostContact({ ...options, held: () => this.#held.values() })
     this.#canaries = new Canaries({
       ...options,
@@ -252,7 +252,7 @@ export class Runner {
     }
     const runner = this.#hold(assigned.id, { assigned })
     if (assigned.desiredStatus !== 'run') runner.stop()
-    else void runner.start()
+    void runner.start()
   }
 
   #hold(id: string, from: ConstructorParameters<typeof AllocationRunner>[2]): AllocationRunner {

@@ -16,7 +16,7 @@ import { nodeById } from '../nodes/queries.ts'
 import {
   concernedBy,
   groupKeyOf,
-  isHealthy,
+  isJudged,
   type Draining,
   type DrainingNode,
   type GroupRoom,
@@ -72,16 +72,16 @@ export async function roomOfGroups(
     const job = jobOf(reader, namespace, jobId)
     const spec = job === null ? null : newestVersionOf(reader, job)?.spec
     if (job === null || job.stop || spec === undefined || spec === null) continue
-    const healthy = new Map<string, number>()
+    const judged = new Map<string, number>()
     for await (const page of liveAllocationsOfJob(reader, { namespace, jobId })) {
       for (const row of page) {
-        if (isHealthy(row)) healthy.set(row.group, (healthy.get(row.group) ?? 0) + 1)
+        if (isJudged(row)) judged.set(row.group, (judged.get(row.group) ?? 0) + 1)
       }
     }
     for (const { Name: group, Count, Migrate } of spec.TaskGroups) {
       const stay = Math.max(0, Count - Math.max(1, Migrate?.MaxParallel ?? 1))
       const key = groupKeyOf({ namespace, jobId, group })
-      rooms.set(key, { healthy: healthy.get(group) ?? 0, stay })
+      rooms.set(key, { judged: judged.get(group) ?? 0, stay })
     }
   }
   return rooms

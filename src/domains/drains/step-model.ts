@@ -20,8 +20,8 @@ export type DrainingNode = {
   readonly hasForced: boolean
 }
 
-/** How many of a group have to stay, and how many are healthy and stay as they are; by `groupKeyOf`. */
-export type GroupRoom = { readonly healthy: number; readonly stay: number }
+/** How many of a group have to stay, and how many are judged and stay as they are; by `groupKeyOf`. */
+export type GroupRoom = { readonly judged: number; readonly stay: number }
 
 export function groupKeyOf({
   namespace,
@@ -31,9 +31,12 @@ export function groupKeyOf({
   return JSON.stringify([namespace, jobId, group])
 }
 
-/** It counts as one that serves. */
-export function isHealthy(row: AllocationRow): boolean {
-  return row.health?.healthy === true && !row.migrate && !isTerminal(row)
+/**
+ * It counts in its group: its agent has said whether it is healthy, whatever it said. What is unhealthy may serve all the same, and would
+ * hold back the drain for good if only the healthy counted.
+ */
+export function isJudged(row: AllocationRow): boolean {
+  return row.health !== null && !row.migrate && !isTerminal(row)
 }
 
 /** It is to be marked, and is not yet. */
@@ -54,7 +57,7 @@ export function drainStep(
   groups: ReadonlyMap<string, GroupRoom>,
   nowMs: number,
 ): DrainStep {
-  const room = new Map([...groups].map(([key, { healthy, stay }]) => [key, healthy - stay]))
+  const room = new Map([...groups].map(([key, { judged, stay }]) => [key, judged - stay]))
   const move: { node: string; ids: readonly string[] }[] = []
   const over: { id: string; deadlineReached: boolean }[] = []
   let nextMs = Infinity
@@ -92,7 +95,9 @@ function markedNow(
   if (isForced) return unmarked
   // What runs on every node serves the others to the end.
   if (left.every(({ kind }) => kind === 'system')) return unmarked
-  return unmarked.filter(({ kind, row }) => {
+  // The unhealthy first: they are missed the least.
+  const inTurn = unmarked.toSorted((one, other) => healthOf(one) - healthOf(other))
+  return inTurn.filter(({ kind, row }) => {
     // Batch work may come to its end.
     if (kind !== 'service') return false
     const key = groupKeyOf(row)
@@ -100,4 +105,8 @@ function markedNow(
     room.set(key, left - 1)
     return left > 0
   })
+}
+
+function healthOf({ row }: Draining): number {
+  return Number(row.health?.healthy !== false)
 }

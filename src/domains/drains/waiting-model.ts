@@ -35,8 +35,8 @@ function reasonOf(
   if (kind === 'batch') return 'batch work may run to its end, until the deadline of the drain'
   if (kind === 'system') return 'system work is stopped once all other work is gone'
   if (group === undefined) return 'it is stopped by the scheduler: its group is no more'
-  const { healthy, stay } = group
-  const room = healthy - stay
-  const next = room > 0 ? `up to ${room} move at the next step` : 'one more must turn healthy first'
-  return `of its group ${healthy} are healthy and ${stay} have to stay: ${next}`
+  const { judged, stay } = group
+  const room = judged - stay
+  const next = room > 0 ? `up to ${room} move at the next step` : 'one more must be up first'
+  return `of its group ${judged} are known to be healthy or not, and ${stay} have to stay: ${next}`
 }

@@ -115,6 +115,35 @@ void t.test('a service moves one by one, as its replacements turn healthy', asyn
   t.match(Events.at(-1), { Message: 'Node drain complete', Details: null })
 })
 
+void t.test('what is unhealthy moves first, and at the pace of its group', async (t) => {
+  const { here, node, elsewhere, drain } = await draining(t)
+  const job = await here.plant('web')
+  const place = [0, 1, 2].map((number) => placedOn(job, node, number))
+  await here.plan(job, { place })
+  await report(here, node, [0], 'running', true)
+  await report(here, node, [1, 2], 'running', false)
+  await here.count('web', 3)
+  await drain(hour)
+  await eventuallyTrue('one is marked', () => marked(here, [1, 2]).length === 1)
+  t.strictSame(marked(here, [0]), [])
+  const now = { ...job, index: here.job()?.jobModifyIndex ?? 0 }
+  await stopped(here, now, node, marked(here, [1, 2]))
+  await here.plan(now, { place: [placedOn(job, elsewhere, 5)] })
+  t.equal(marked(here, [0, 1, 2]).length, 1, 'its replacement is not judged yet')
+  await report(here, elsewhere, [5], 'running', true)
+  await eventuallyTrue('the other is marked', () => marked(here, [1, 2]).length === 2)
+  t.strictSame(marked(here, [0]), [])
+})
+
+void t.test('one unhealthy allocation alone moves', async (t) => {
+  const { here, node, drain } = await draining(t)
+  await running(here, node, [0])
+  await report(here, node, [0], 'running', false)
+  await here.count('web', 1)
+  await drain(hour)
+  await eventuallyTrue('it is marked', () => marked(here, [0]).length === 1)
+})
+
 void t.test('a drain goes on where an operator judges deployments', async (t) => {
   const { here, node, elsewhere, drain, isOver } = await draining(t)
   const Update = { MaxParallel: 1, HealthCheck: 'manual' }
@@ -158,7 +187,7 @@ void t.test('it says of each allocation what it waits for', async (t) => {
   }
   const before = await reasons()
   t.match(before.get(first), /it is to move/)
-  t.match(before.get(1 - first), /1 are healthy and 1 have to stay/)
+  t.match(before.get(1 - first), /1 are known to be healthy or not, and 1 have to stay/)
   t.match(before.get(2), /batch work may run to its end/)
   t.match(before.get(3), /system work is stopped once all other work is gone/)
   const why = { desiredStatus: 'stop' as const, desiredDescription: '', lost: false }

@@ -20,14 +20,14 @@ function reasonWith(room: GroupRoom): string | undefined {
   return waitingOn(draining as unknown as DrainingNode, groups, () => null)[0]?.reason
 }
 
-t.test('one more must turn healthy only where those that are have to stay', async (t) => {
+t.test('one more must be up only where those that are have to stay', async (t) => {
   const start = 'of its group'
   t.equal(
-    reasonWith({ healthy: 1, stay: 1 }),
-    `${start} 1 are healthy and 1 have to stay: one more must turn healthy first`,
+    reasonWith({ judged: 1, stay: 1 }),
+    `${start} 1 are known to be healthy or not, and 1 have to stay: one more must be up first`,
   )
   t.equal(
-    reasonWith({ healthy: 3, stay: 1 }),
-    `${start} 3 are healthy and 1 have to stay: up to 2 move at the next step`,
+    reasonWith({ judged: 3, stay: 1 }),
+    `${start} 3 are known to be healthy or not, and 1 have to stay: up to 2 move at the next step`,
   )
 })
