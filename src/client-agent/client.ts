@@ -21,6 +21,7 @@ import { fingerprint } from './fingerprint.ts'
 import { openFront } from './front.ts'
 import { loadNodeSecret } from './node-secret.ts'
 import { provide } from './provided.ts'
+import { workFolders } from './runner/runner.ts'
 import { ServerTrust } from './server-trust.ts'
 import { storageOf } from './storage.ts'
 import { ClientTelemetry } from './telemetry.ts'
@@ -76,7 +77,6 @@ export async function startClient(
     ask: () => uplink?.ask ?? null,
   })
   const { runner, tasks, checks } = work
-  let { storage } = work
   const liveCount = () => runner.liveCount
   provide(services, { ...own, beat: () => uplink?.beat ?? null, tasks, checks, liveCount })
   const domains = composeDomains(localDomains, services, { clock, log: logger })
@@ -120,7 +120,12 @@ export async function startClient(
   // Before the uplink is open: what servers say must find what runs already.
   await runner.start()
   opened.defer(() => runner.stop())
-  storage = await storageOf(dataDir, runner.heldFolders)
+  // Anew: what runs already is known by now. The uplink tells of it once it is open.
+  const storage = await storageOf({
+    folder: workFolders(dataDir).allocations,
+    held: runner.heldFolders,
+    clock,
+  })
   const watching = work.watchDrivers(() => kept.tellAgain())
   opened.defer(() => watching.stop())
   kept.start()

@@ -18,7 +18,7 @@ import { CheckHolders } from './runner/check-holders.ts'
 import type { Contact } from './runner/lost-contact.ts'
 import { Registrations } from './runner/registrations.ts'
 import { farewellMs, Runner, workFolders } from './runner/runner.ts'
-import { storageOf, type Storage } from './storage.ts'
+import { storageOf } from './storage.ts'
 import { ProcessTables } from './usage/process-table.ts'
 import { TaskUsages } from './usage/task-usage.ts'
 import { StateStore } from './runner/state-store.ts'
@@ -33,8 +33,6 @@ export type Work = {
   /** Once the runner has started. `onChange`: servers are to be told. */
   readonly watchDrivers: (onChange: () => void) => Running
   readonly runner: Runner
-  /** Without what runs already. */
-  readonly storage: Storage
   readonly tasks: AgentTasks
   /** For what runs the checks. */
   readonly checks: TaskChecks
@@ -88,10 +86,11 @@ export async function openWork({
   })
   const drivers = new Drivers(enabled, clock, [containers, exec])
   await drivers.look()
-  const storage = await storageOf(dataDir, [])
+  const folders = workFolders(dataDir)
+  // For the variables of tasks, which show no offer: what runs already is not known yet.
+  const storage = await storageOf({ folder: folders.allocations, held: [], clock })
   const shown = { version: origin.version, api: null, drivers: drivers.shown, storage }
   const spec = await fingerprint({ config, ...shown })
-  const folders = workFolders(dataDir)
   const holders = new CheckHolders()
   const runner = new Runner({
     drivers,
@@ -134,7 +133,6 @@ export async function openWork({
     drivers,
     watchDrivers,
     runner,
-    storage,
     tasks,
     checks: holders,
     endsWithAgent,
