@@ -92,8 +92,8 @@ async function afterOutput(code: number): Promise<number> {
 
 async function runAgentHere(args: AgentArguments): Promise<void> {
   if (args.checkOnly === true) {
-    const { loadFiles } = await import('./process/config.ts')
-    await loadFiles(args.configPaths)
+    const { checkFiles } = await import('./process/check-files.ts')
+    await checkFiles(args.configPaths, systemClock)
     return
   }
   await nameProcess('muster')

@@ -11,9 +11,9 @@ import { clientTagsOf, memberName } from '../gossip-pool/tags.ts'
 import { assert } from '../lib/assert.ts'
 import { Services } from '../rpc/services.ts'
 import { loadIdentity } from '../runtime/identity.ts'
-import { Listeners, reachableApi } from '../runtime/listeners.ts'
+import { reachableApi } from '../runtime/listeners.ts'
 import type { RuntimeDependencies, RunningProcess } from '../runtime/process.ts'
-import { Reloadable, type ReloadableSettings } from '../runtime/reload.ts'
+import type { ReloadableSettings } from '../runtime/reload.ts'
 import { reloadAll } from '../runtime/reload-all.ts'
 import type { ClientConfig } from './client-config.ts'
 import { drainMsMax, drainNode } from './drain-on-shutdown.ts'
@@ -21,8 +21,8 @@ import { fingerprint } from './fingerprint.ts'
 import { openFront } from './front.ts'
 import { loadNodeSecret } from './node-secret.ts'
 import { provide } from './provided.ts'
+import { readAtStart } from './read-at-start.ts'
 import { workFolders } from './runner/runner.ts'
-import { ServerTrust } from './server-trust.ts'
 import { storageOf } from './storage.ts'
 import { ClientTelemetry } from './telemetry.ts'
 import { UplinkKeeper } from './uplink-keeper.ts'
@@ -43,9 +43,7 @@ export async function startClient(
   const { region, name, dataDir, acl } = config
   await using opened = new AsyncDisposableStack()
 
-  const reloadable = new Reloadable(config)
-  const listeners = await Listeners.prepare(config.listeners)
-  const trust = await ServerTrust.load(config.tls, region)
+  const { reloadable, listeners, trust } = await readAtStart(config)
   const { warning } = trust
   if (warning !== null) logger.warn(warning)
   const telemetry = new ClientTelemetry(clock)

@@ -8,9 +8,9 @@ import { composeServer } from '../domains/server-parts.ts'
 import { assert } from '../lib/assert.ts'
 import { HeapGrowth } from '../lib/heap-growth.ts'
 import { Services } from '../rpc/services.ts'
-import { Listeners, reachableApi } from '../runtime/listeners.ts'
+import { reachableApi } from '../runtime/listeners.ts'
 import type { RuntimeDependencies, RunningProcess } from '../runtime/process.ts'
-import { Reloadable, type ReloadableSettings } from '../runtime/reload.ts'
+import type { ReloadableSettings } from '../runtime/reload.ts'
 import { reloadAll } from '../runtime/reload-all.ts'
 import { notYet, startCluster } from './cluster.ts'
 import { catchUp, openFront } from './front.ts'
@@ -19,7 +19,8 @@ import { Leadership } from './leadership.ts'
 import { watchMemory } from './memory.ts'
 import { membershipAnswers } from './peer-methods.ts'
 import { loadClusterKeys, providedBy } from './provided.ts'
-import { loadRpcTls, rpcWarningOf } from './rpc-tls.ts'
+import { readAtStart } from './read-at-start.ts'
+import { rpcWarningOf } from './rpc-tls.ts'
 import type { ServerConfig } from './server-config.ts'
 import { stateSender } from './state-transfer.ts'
 import { Telemetry } from './telemetry.ts'
@@ -44,11 +45,7 @@ export async function startServer(
   const { logger, clock } = dependencies
   await using opened = new AsyncDisposableStack()
 
-  const reloadable = new Reloadable(config)
-  const listeners = await Listeners.prepare(config.listeners)
-  const { rpc } = config.tls
-  const tlsOptions = { region: config.region, clock, logger: logger.named('tls') }
-  const tls = rpc === null ? null : await loadRpcTls({ settings: rpc, ...tlsOptions })
+  const { reloadable, listeners, tls } = await readAtStart(config, dependencies)
   const telemetry = new Telemetry(clock)
   opened.defer(() => telemetry.stop())
   const clusterKeys = await loadClusterKeys(config)
@@ -142,7 +139,7 @@ export async function startServer(
   assert(!owned.disposed, 'what was opened is owned by the running server')
   serving = true
   // Not before: a start that the disk refuses is tried again and again.
-  const openTo = rpcWarningOf(rpc)
+  const openTo = rpcWarningOf(config.tls.rpc)
   if (openTo !== null) logger.warn(openTo)
   return {
     addresses: {
