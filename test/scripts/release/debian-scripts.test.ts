@@ -1,7 +1,7 @@
 /** What the Debian package's scripts and units say, with stand-ins for systemd: a package manager waits for nothing of an agent. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { access, readFile, symlink, writeFile } from 'node:fs/promises'
+import { access, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { root } from '../../../scripts/release/project.ts'
@@ -23,9 +23,13 @@ esac
 const note = (folder: string, name: string): string =>
   `#!/bin/sh\necho "${name} $*" >> ${folder}/calls\n`
 
+type Machine = { readonly hasData?: true }
+
 /** `postinst configure` on a machine whose agent is in `state`; the new version judges its files with the exit code `judged`. */
-async function configure(t: Test, state: string, judged: number) {
+async function configure(t: Test, state: string, judged: number, machine: Machine = {}) {
   const folder = t.testdir({ systemd: {}, state: `${state}\n` })
+  const data = join(folder, 'data')
+  if (machine.hasData === true) await mkdir(data)
   const bin = join(folder, 'systemd')
   const programs = {
     systemctl: systemctl(folder),
@@ -38,15 +42,17 @@ async function configure(t: Test, state: string, judged: number) {
   for (const [name, text] of Object.entries(programs)) {
     await writeFile(join(bin, name), text, { mode: 0o755 })
   }
-  const script = form('postinst').replaceAll('/run/systemd/system', bin)
+  const script = form('postinst')
+    .replaceAll('/run/systemd/system', bin)
+    .replaceAll('/var/lib/muster', data)
   const env = { PATH: `${bin}:/usr/bin:/bin` }
   const { status, stderr } = spawnSync('sh', ['-c', script, 'postinst', 'configure'], {
     env,
     encoding: 'utf8',
   })
-  const calls = (await readFile(join(folder, 'calls'), 'utf8')).split('\n')
-  const has = (text: string): boolean => calls.some((call) => call.includes(text))
-  return { status, stderr, has }
+  const calls = await readFile(join(folder, 'calls'), 'utf8')
+  const has = (text: string): boolean => calls.includes(text)
+  return { status, stderr, calls, has }
 }
 
 t.test('an upgrade asks for a restart and does not wait for it', async (t) => {
@@ -75,6 +81,12 @@ t.test('a fresh installation starts nothing', async (t) => {
   const { status, has } = await configure(t, 'inactive', 0)
   t.equal(status, 0)
   t.notOk(has('restart'))
+})
+
+t.test('the data folder is made once, and then is whose it is', async (t) => {
+  const made = /-o muster -g muster -m 0700 \S+\/data$/m
+  t.match((await configure(t, 'inactive', 0)).calls, made)
+  t.notMatch((await configure(t, 'inactive', 0, { hasData: true })).calls, made)
 })
 
 t.test('a purge leaves what it cannot remove, and does not fail', async (t) => {
@@ -110,6 +122,17 @@ t.test('no unit takes tasks, or what they use, away at a restart', async (t) => 
   }
   t.match(form('muster-client.service'), /^Conflicts=muster\.service$/m)
 })
+
+t.test(
+  'the agent that runs tasks has the data folder as root, and the time that it takes to stop',
+  async (t) => {
+    const unit = form('muster-client.service')
+    t.match(unit, /^StateDirectory=muster\nStateDirectoryMode=0700$/m)
+    t.match(unit, /^ExecStartPre=-\/bin\/chown root:root \/var\/lib\/muster$/m)
+    t.notMatch(unit, /^User=/m, 'with one, systemd would give it all below the folder')
+    t.match(unit, /^TimeoutStopSec=infinity$/m)
+  },
+)
 
 t.test('the scripts are of the shell that runs them', async (t) => {
   for (const name of ['postinst', 'prerm', 'postrm']) {
