@@ -23,7 +23,16 @@ esac
 const note = (folder: string, name: string): string =>
   `#!/bin/sh\necho "${name} $*" >> ${folder}/calls\n`
 
-type Machine = { readonly hasData?: true }
+type Machine = {
+  readonly hasData?: true
+  /** The unit's user has no name, or nothing can be run as it. */
+  readonly user?: 'unnamed' | 'unusable'
+}
+
+function setprivOf({ user }: Machine, judged: number): string {
+  if (user === 'unusable') return 'exit 1\n'
+  return `case "$*" in *-check) echo "a.hcl:1: x: unknown key"; exit ${judged} ;; esac\n`
+}
 
 /** `postinst configure` on a machine whose agent is in `state`; the new version judges its files with the exit code `judged`. */
 async function configure(t: Test, state: string, judged: number, machine: Machine = {}) {
@@ -33,8 +42,8 @@ async function configure(t: Test, state: string, judged: number, machine: Machin
   const bin = join(folder, 'systemd')
   const programs = {
     systemctl: systemctl(folder),
-    setpriv: `${note(folder, 'setpriv')}echo "a.hcl:1: x: unknown key"; exit ${judged}\n`,
-    id: '#!/bin/sh\necho 7\n',
+    setpriv: `${note(folder, 'setpriv')}${setprivOf(machine, judged)}`,
+    id: machine.user === 'unnamed' ? '#!/bin/sh\nexit 1\n' : '#!/bin/sh\necho 7\n',
     ...Object.fromEntries(
       ['getent', 'install', 'chown', 'chmod', 'useradd'].map((name) => [name, note(folder, name)]),
     ),
@@ -75,6 +84,16 @@ t.test('an agent whose configuration the new version refuses goes on', async (t)
   t.equal(status, 0)
   t.match(stderr, /^a\.hcl:1: x: unknown key\nmuster: muster\.service was not restarted, /)
   t.notOk(has('restart'))
+})
+
+t.test('that the unit has a user whom nothing can be run as is no refusal', async (t) => {
+  for (const user of ['unnamed', 'unusable'] as const) {
+    const { status, stderr, has } = await configure(t, 'active', 1, { user })
+    t.equal(status, 0)
+    t.equal(stderr, '', user)
+    t.notOk(has('-check'))
+    t.ok(has('systemctl --no-block try-restart muster.service'), user)
+  }
 })
 
 t.test('a fresh installation starts nothing', async (t) => {
