@@ -22,7 +22,8 @@ export function writesToJournal(env: NodeJS.ProcessEnv, descriptor: number): boo
   }
 }
 
-/** Each line of why a process failed. */
+/** Each line of why a process failed. They end where the journal's do, at line feeds alone. */
 export function markLines(text: string): string {
-  return text.replaceAll(/^(?=.)/gm, journalMarks.error)
+  const lines = text.split('\n')
+  return lines.map((line) => (line === '' ? '' : `${journalMarks.error}${line}`)).join('\n')
 }

@@ -21,4 +21,6 @@ t.test('a descriptor goes to the journal if systemd named its device and inode',
 
 t.test('each line of a failure has its level', async (t) => {
   t.equal(markLines('a\nb\n'), '<3>a\n<3>b\n')
+  const one = 'a\u2028b\u2029c\rd'
+  t.equal(markLines(one), `<3>${one}`, 'what else separates lines does not in the journal')
 })
