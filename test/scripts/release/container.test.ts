@@ -39,8 +39,8 @@ t.test('one stage builds the executable, the other runs it as a user', async (t)
   )
   t.match(
     all(image, 'RUN').join('\n'),
-    / -g root -m 0770 \/var\/lib\/muster .* -g root -m 0750 \/etc\/muster\.d/,
-    'a user that the platform makes up, with the group root, gets in',
+    / -g root -m 0770 \/var\/lib\/muster .* -o root -g root -m 0755 \/etc\/muster\.d/,
+    'a user that the platform makes up, with the group root, gets in; none changes the configuration',
   )
   t.same(all(image, 'USER'), ['muster'])
   t.match(all(image, 'RUN').join('\n'), / useradd --system .* muster\b/)
