@@ -13,6 +13,16 @@ export type GroupChange =
 
 type OfJob = { readonly job: JobSpec; readonly group: TaskGroup }
 
+/** Members of a task that it does not notice while it runs, without what they say. */
+const unnoticed = {
+  KillTimeout: 0,
+  ShutdownDelay: 0,
+  RestartPolicy: null,
+  Services: [],
+  Constraints: [],
+}
+export const unnoticedMembers: ReadonlySet<string> = new Set(Object.keys(unnoticed))
+
 export function groupChange(old: OfJob, now: OfJob): GroupChange {
   const [before, after] = [inOrder(old), inOrder(now)]
   if (textOf(seenByTasks(before)) !== textOf(seenByTasks(after))) return { type: 'destructive' }
@@ -40,14 +50,7 @@ function seenByTasks({ job, group }: OfJob) {
     networks: group.Networks,
     volumes: group.Volumes,
     disk: group.EphemeralDisk,
-    tasks: group.Tasks.map((task) => ({
-      ...task,
-      KillTimeout: 0,
-      ShutdownDelay: 0,
-      RestartPolicy: null,
-      Services: [],
-      Constraints: [],
-    })),
+    tasks: group.Tasks.map((task) => ({ ...task, ...unnoticed })),
   }
 }
 

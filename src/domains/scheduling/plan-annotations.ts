@@ -1,6 +1,7 @@
 /** What a difference between two versions of a job means for its allocations. */
 import type { FieldDiff, GroupDiff, JobDiff, ObjectDiff } from '../jobs/diff-model.ts'
 import type { DesiredUpdates } from '../../scheduler/desired.ts'
+import { unnoticedMembers } from '../../scheduler/group-change.ts'
 
 /** By the words that Nomad's tools print; what is 0 is left out. */
 function updatesOf(counts: DesiredUpdates): Readonly<Record<string, number>> {
@@ -56,21 +57,12 @@ function withCount(field: FieldDiff): FieldDiff {
   return { ...field, Annotations: [before < after ? 'forces create' : 'forces destroy'] }
 }
 
-/** Members of a task that it does not notice while it runs. */
-const unnoticed: ReadonlySet<string> = new Set([
-  'Constraints',
-  'KillTimeout',
-  'RestartPolicy',
-  'Services',
-  'ShutdownDelay',
-])
-
 /** What comes of the task itself, whether or not allocations are changed now: those that have canaries first are changed after them. */
 function annotationsOf(task: ObjectDiff, group: GroupDiff): readonly string[] {
   if (group.Type === 'Added') return ['forces create']
   if (group.Type === 'Deleted') return ['forces destroy']
   const isInPlace =
     task.Type === 'Edited' &&
-    [...task.Fields, ...task.Objects].every(({ Name }) => unnoticed.has(Name))
+    [...task.Fields, ...task.Objects].every(({ Name }) => unnoticedMembers.has(Name))
   return [isInPlace ? 'forces in-place update' : 'forces create/destroy update']
 }
