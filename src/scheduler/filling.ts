@@ -114,13 +114,10 @@ export class Filling {
     if (failed !== undefined && slot.stop === null) return this.#fails(group, failed)
     const penalized = penaltiesOf(slot)
     const home = on === null ? this.#homeOf(group, slot) : null
-    const first = this.#placer.place(group, penalized, home ?? on)
-    if (first.type === 'placed') return this.#places(group, slot, first)
-    if (this.#waitsFor(group, slot, home ?? on)) return true
-    if (home !== null && this.#waitsAtHome(group, slot, home)) return true
-    const found = home === null ? first : this.#placer.place(group, penalized, null)
+    if (home !== null && this.#goesHome(group, slot, home)) return true
+    const found = this.#placer.place(group, penalized, on)
     if (found.type === 'placed') return this.#places(group, slot, found)
-    if (home !== null && this.#waitsFor(group, slot, null)) return true
+    if (this.#waitsFor(group, slot, on)) return true
     if (failed !== undefined) return this.#fails(group, failed)
     const instead = this.#placer.preempt(group, penalized, on) ?? found
     if (instead.type === 'placed') return this.#places(group, slot, instead)
@@ -128,9 +125,13 @@ export class Filling {
     return this.#fails(group, instead.metrics)
   }
 
-  /** For the end of the one before it, which the plan stops in any case. */
-  #waitsAtHome(group: TaskGroup, { previous, stop }: Slot, home: ScheduledNode): boolean {
-    if (stop !== null || previous === null || isTerminal(previous)) return false
+  /** Now, or once the one before it has ended, whether the plan stops that one for it or in any case. */
+  #goesHome(group: TaskGroup, slot: Slot, home: ScheduledNode): boolean {
+    const found = this.#placer.place(group, penaltiesOf(slot), home)
+    if (found.type === 'placed') return this.#places(group, slot, found)
+    const { previous, stop } = slot
+    if (stop !== null) return this.#waitsFor(group, slot, home)
+    if (previous === null || isTerminal(previous)) return false
     if (!this.#placer.fitsLater(group, home)) return false
     this.#queues(group)
     return true
