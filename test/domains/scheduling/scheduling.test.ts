@@ -162,21 +162,20 @@ t.test('a new version replaces one by one as health is told', async (t) => {
   t.equal((await here.live()).length, 3)
 })
 
+function stopJob(
+  here: Pick<Awaited<ReturnType<typeof scheduled>>, 'propose'>,
+  more: { readonly skipsDelay?: true; readonly purge?: boolean } = {},
+) {
+  const about = { namespace: 'default', id: 'job', evaluationId: randomUUID(), nowMs: 1 }
+  return here.propose({ type: 'jobs.deregister', args: { ...about, purge: false, ...more } })
+}
+
 t.test('a stopped job stops all it has', async (t) => {
   const here = await running(t)
   await here.state.node(1, roomy)
   await here.register(jobSpec({}, { Count: 2 }))
   await placed(here, 2)
-  await here.propose({
-    type: 'jobs.deregister',
-    args: {
-      namespace: 'default',
-      id: 'job',
-      evaluationId: '11111111-0000-4000-8000-000000000000',
-      purge: false,
-      nowMs: 1,
-    },
-  })
+  await stopJob(here)
   await placed(here, 0)
   t.ok((await here.allocations()).every(({ desiredStatus }) => desiredStatus === 'stop'))
 })
@@ -184,18 +183,6 @@ t.test('a stopped job stops all it has', async (t) => {
 t.test('a job that stops without delays says so of all it has', async (t) => {
   const here = await running(t)
   await here.state.node(1, roomy)
-  const stop = (more: { readonly skipsDelay?: true; readonly purge?: boolean }) =>
-    here.propose({
-      type: 'jobs.deregister',
-      args: {
-        namespace: 'default',
-        id: 'job',
-        evaluationId: randomUUID(),
-        purge: false,
-        nowMs: 1,
-        ...more,
-      },
-    })
   const hurried = async () => {
     await settled(here)
     const rows = await here.allocations()
@@ -203,9 +190,9 @@ t.test('a job that stops without delays says so of all it has', async (t) => {
   }
   await here.register(jobSpec({}, { Count: 1 }))
   await placed(here, 1)
-  await stop({})
+  await stopJob(here)
   t.same(await hurried(), [['stop', undefined]])
-  await stop({ skipsDelay: true, purge: true })
+  await stopJob(here, { skipsDelay: true, purge: true })
   t.same(await hurried(), [['stop', true]], 'also of what waits for its delays already')
 })
 
@@ -216,17 +203,7 @@ t.test('nothing is hurried of a job that is registered again before it stops', a
   await here.register(jobSpec())
   const [row] = await placed(here, 1)
   await first.stop()
-  await here.propose({
-    type: 'jobs.deregister',
-    args: {
-      namespace: 'default',
-      id: 'job',
-      evaluationId: randomUUID(),
-      purge: false,
-      skipsDelay: true,
-      nowMs: 1,
-    },
-  })
+  await stopJob(here, { skipsDelay: true })
   await here.register(jobSpec({ Meta: { a: 'b' } }))
   const duty = here.start()
   t.teardown(() => duty.stop())
